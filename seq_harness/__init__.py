@@ -1,0 +1,1 @@
+"""Stream observations to a policy worker and play its chunks as setpoints."""

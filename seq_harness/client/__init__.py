@@ -1,0 +1,1 @@
+"""The robot's side of each wire, and the runtime that keeps Answers."""

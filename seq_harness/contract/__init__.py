@@ -1,0 +1,1 @@
+"""What crosses the worker wire: models, limits, errors, msgpack and the observation schedule."""

@@ -1,0 +1,1 @@
+"""ROS messages to arrays and back, by their fields alone."""

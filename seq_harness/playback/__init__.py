@@ -1,0 +1,1 @@
+"""Sessions, chunks and the player: pure code on integer nanoseconds."""

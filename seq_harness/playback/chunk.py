@@ -1,0 +1,95 @@
+"""A policy's answer: rows over time, and when the last of them ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+import itertools
+import math
+from typing import Any
+
+from seq_harness.playback.session import Commands
+
+STAMP = 'timestamp'
+"""The key of a row's own stamp: float seconds after the anchor; missing means 0.0 (R10)."""
+
+MAX_OFFSET_S = 60.0
+"""A stamp further off than this was made against another clock, or anchored twice (R18)."""
+
+
+class ChunkRefused(ValueError):
+    """A chunk that must not play; says which row and why."""
+
+
+def to_ns(seconds: float) -> int:
+    """Convert an offset in seconds to integer ns; the player's only such seam (R15, R17)."""
+    return round(seconds * 1e9)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One action of a chunk."""
+
+    offset_ns: int
+    """When it is due, relative to the chunk's anchor; negative is already due (R20)."""
+    commands: Commands
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows in order of time, and the offset at which the last one has had its period (R12)."""
+
+    rows: tuple[Row, ...]
+    end_ns: int
+    end_reason: str | None = None
+    """The policy's own reason to end the episode once these rows are out, if it gave one."""
+
+    @classmethod
+    def at_rate(cls, rows: Iterable[Commands], fps: float, end_reason: str | None = None) -> Chunk:
+        """
+        Make a chunk whose row i is due i/fps after its anchor (R10, R16).
+
+        `fps` is in rows a second, finite and positive.
+        """
+        if not (math.isfinite(fps) and fps > 0):
+            raise ChunkRefused(f'a row rate must be finite and positive, got {fps!r}')
+        timed = tuple(Row(to_ns(i / fps), row) for i, row in enumerate(rows))
+        return cls(timed, to_ns(len(timed) / fps), end_reason)
+
+    @classmethod
+    def stamped(cls, rows: Iterable[Mapping[str, Any]], fps: float | None = None) -> Chunk:
+        """
+        Make a chunk of rows that carry their own stamps under `STAMP`, in seconds (R10).
+
+        A last row with a stamp and no channel is the end marker; without one the last row lasts
+        1/fps, and without `fps` the chunk is refused (R12). Stamps must be finite, non-decreasing
+        and within 60 s (R18, R19).
+        """
+        timed = [_stamped_row(i, row) for i, row in enumerate(rows)]
+        for i, (before, after) in enumerate(itertools.pairwise(timed)):
+            if after.offset_ns < before.offset_ns:
+                raise ChunkRefused(
+                    f'row {i + 1} is stamped {after.offset_ns} ns, before row {i} at '
+                    f'{before.offset_ns} ns; stamps must not decrease'
+                )
+        if timed and not timed[-1].commands:
+            return cls(tuple(timed[:-1]), timed[-1].offset_ns)
+        if fps is None:
+            raise ChunkRefused(
+                'the chunk does not say when its last row ends: give a row rate, or an end marker '
+                f'(a last row with {STAMP!r} and no channel)'
+            )
+        return cls(tuple(timed), (timed[-1].offset_ns if timed else 0) + to_ns(1 / fps))
+
+
+def _stamped_row(number: int, row: Mapping[str, Any]) -> Row:
+    stamp = row.get(STAMP, 0.0)
+    if isinstance(stamp, bool) or not isinstance(stamp, (int, float)) or not math.isfinite(stamp):
+        raise ChunkRefused(f'row {number} has the stamp {stamp!r}; expected finite seconds')
+    if abs(stamp) > MAX_OFFSET_S:
+        raise ChunkRefused(
+            f'row {number} is stamped {stamp!r} s; within {MAX_OFFSET_S:g} s of the anchor was '
+            'expected: is it timed against another clock, or anchored twice?'
+        )
+    commands = {channel: value for channel, value in row.items() if channel != STAMP}
+    return Row(to_ns(stamp), commands)

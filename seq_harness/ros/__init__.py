@@ -1,0 +1,1 @@
+"""The node and all that imports rclpy or message packages."""

@@ -1,0 +1,1 @@
+"""The reference worker: serves a policy. Runs without ROS."""
