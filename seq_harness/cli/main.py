@@ -1,0 +1,49 @@
+"""The command seq-harness: its first argument names the command to run."""
+
+from importlib import import_module
+import sys
+from typing import TextIO
+
+# name: (module of this package, one line for people)
+COMMANDS = {
+    'demo': ('demo', 'run the simulated arm, a worker and the harness together'),
+    'harness': ('harness', 'run the harness node'),
+    'worker': ('worker', 'serve a policy: worker MODULE:CLASS --port N'),
+    'sim-arm': ('sim_arm', 'run the simulated arm with a camera'),
+    'record-bag': ('record_bag', 'record an episode into a bag'),
+    'play-bag': ('play_bag', 'run the harness over a bag'),
+    'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """
+    Run the named command with the arguments that follow it.
+
+    Only the command's own module is imported, so that a worker starts without ROS. Returns the
+    process's exit status: what the command returned, or 2 when the command is not known.
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments:
+        _help(sys.stderr)
+        return 2
+    name, *rest = arguments
+    if name in ('-h', '--help', 'help'):
+        _help(sys.stdout)
+        return 0
+    if name not in COMMANDS:
+        known = ', '.join(COMMANDS)
+        print(f'seq-harness: expected a command ({known}), got {name!r}', file=sys.stderr)
+        return 2
+    command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
+    status: int = command.main(rest)
+    return status
+
+
+def _help(stream: TextIO) -> None:
+    """List the commands."""
+    print('usage: seq-harness COMMAND [ARGUMENT ...]', file=stream)
+    print('       seq-harness COMMAND --help', file=stream)
+    print(file=stream)
+    for name, (_, summary) in COMMANDS.items():
+        print(f'  {name:<11} {summary}', file=stream)

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+package_name = 'seq_harness'
+
+# Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
+WORKER = ['aiohttp>=3.9']
+BAGS = ['rosbags>=0.10']
+SIM: list[str] = []
+TEST = ['pytest<8.4', 'hypothesis']
+
+
+def shared_files(folder: str) -> list[tuple[str, list[str]]]:
+    """List what is installed to share/, folder by folder, as data_files takes it."""
+    by_folder: dict[Path, list[str]] = {}
+    for path in sorted(Path(folder).rglob('*')):
+        if path.is_file() and path.suffix in ('.py', '.xml', '.yaml'):
+            by_folder.setdefault(path.parent, []).append(str(path))
+    return [(f'share/{package_name}/{place}', files) for place, files in by_folder.items()]
+
+
+setup(
+    name=package_name,
+    version='0.1.0',
+    packages=find_packages(include=[package_name, f'{package_name}.*']),
+    package_data={package_name: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
+        (f'share/{package_name}', ['package.xml']),
+        # What ros2 run finds. A script of its own on everyone's PATH has only seq-harness.
+        (
+            f'lib/{package_name}',
+            [f'resource/executables/{name}' for name in ('harness', 'worker', 'sim_arm')],
+        ),
+        *shared_files('launch'),
+        *shared_files('config'),
+    ],
+    python_requires='>=3.10',
+    install_requires=[
+        'numpy>=1.22',
+        'pydantic>=2.5',
+        'websockets>=15.0',
+        'msgpack>=1.0',
+        'Pillow>=9.1',
+    ],
+    extras_require={
+        'worker': WORKER,
+        'bags': BAGS,
+        'sim': SIM,
+        'test': TEST,
+        'dev': [*WORKER, *BAGS, *SIM, *TEST, 'mypy', 'ruff'],
+    },
+    zip_safe=True,
+    maintainer='seq_harness maintainers',
+    maintainer_email='maintainers@seq-harness.example',
+    description='Streams observations to a policy worker and plays its chunks as setpoints.',
+    license='Apache-2.0',
+    entry_points={'console_scripts': ['seq-harness = seq_harness.cli.main:main']},
+)
