@@ -1,0 +1,172 @@
+"""Read sensor_msgs/CompressedImage: cheap checks on arrival, and the pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import io
+import struct
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from seq_harness.messages.colour import demosaic
+from seq_harness.messages.refusals import ImageRefused
+
+Pixels: TypeAlias = NDArray[Any]
+
+MAX_SIDE = 8192
+"""The widest and highest picture that is decoded: what a policy may declare at most."""
+
+_JPEG_START, _JPEG_END = b'\xff\xd8\xff', b'\xff\xd9'
+_PNG_START, _PNG_HEADER = b'\x89PNG\r\n\x1a\n', b'IHDR'
+_PNG_END = b'\x00\x00\x00\x00IEND\xaeB`\x82'
+_DEPTH_HEADER = struct.Struct('<i2f')
+_DEPTH_SOURCES = {'mono16', '16UC1', '32FC1'}
+_BAYER = {
+    'bayer_rggb8': (0, 0),
+    'bayer_grbg8': (0, 1),
+    'bayer_gbrg8': (1, 0),
+    'bayer_bggr8': (1, 1),
+}
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """A message's bytes, taken apart as its format string says."""
+
+    source: str
+    """The encoding of the image before compression; empty when the string does not say."""
+    header: bytes
+    """What the depth transport puts before the picture (G10); empty otherwise."""
+    payload: bytes
+    """The JPEG or PNG."""
+
+
+def check_compressed(message: Any) -> None:
+    """
+    Check a sensor_msgs/CompressedImage by its first and last bytes; decode nothing (G12).
+
+    Raises
+    ------
+    ImageRefused
+        On no data, on bytes that are neither JPEG nor PNG, on a picture that breaks off before its
+        end marker, and on depth in a form that does not hold it (JPEG, or another depth codec).
+
+    """
+    _checked(message)
+
+
+def decode_compressed(message: Any) -> Pixels:
+    """
+    Return the pixels of a sensor_msgs/CompressedImage, read-only.
+
+    The bytes say what they are; of the format string counts only what the bytes cannot say: the
+    encoding before compression, and the depth transport. Colour and grey come as RGB uint8
+    [H, W, 3] whatever order the format string names (G11): both file formats fix it. 16-bit
+    pictures come as uint16 [H, W]; inverse depth of `32FC1` as float32 [H, W] in m, NaN where
+    nothing was measured.
+
+    Raises
+    ------
+    ImageRefused
+        When `check_compressed` would refuse it, or the picture does not decode.
+
+    """
+    checked = _checked(message)
+    picture = _opened(checked.payload)
+    if checked.source in _DEPTH_SOURCES or picture.mode.startswith('I'):
+        pixels = _depth(checked, picture)
+    elif checked.source in _BAYER and picture.mode == 'L' and min(picture.size) > 1:
+        pixels = demosaic(np.asarray(picture), *_BAYER[checked.source])
+    else:
+        pixels = np.array(picture.convert('RGB'))
+    pixels.flags.writeable = False
+    return pixels
+
+
+def _checked(message: Any) -> _Picture:
+    """Take the message apart, once what it holds can be trusted to decode."""
+    came = _taken_apart(message)
+    if came.payload.startswith(_JPEG_START):
+        _check_jpeg(came, message.format)
+    elif came.payload.startswith(_PNG_START):
+        _check_png(came.payload)
+    else:
+        after = f' after a header of {len(came.header)} bytes' if came.header else ''
+        raise ImageRefused(
+            f'expected a JPEG or PNG picture{after}, got {len(message.data)} bytes of format '
+            f'{message.format!r} that begin with {came.payload[:8].hex() or "nothing"}'
+        )
+    return came
+
+
+def _taken_apart(message: Any) -> _Picture:
+    """Read 'png', 'rgb8; jpeg compressed bgr8', '16UC1; compressedDepth png' and their kin."""
+    source, separator, _ = message.format.partition(';')
+    data = bytes(message.data)
+    cut = _DEPTH_HEADER.size if 'compressedDepth' in message.format else 0
+    return _Picture(source.strip() if separator else '', data[:cut], data[cut:])
+
+
+def _check_jpeg(came: _Picture, said: str) -> None:
+    if came.source in _DEPTH_SOURCES:
+        raise ImageRefused(
+            f'format {said!r} holds depth in 8 bits, with loss; have the depth sent as png or '
+            'compressedDepth png'
+        )
+    if not came.payload.rstrip(b'\x00').endswith(_JPEG_END):
+        raise ImageRefused(
+            f'the JPEG of {len(came.payload)} bytes breaks off: expected it to end in '
+            f'{_JPEG_END.hex()}, got {came.payload[-2:].hex()}'
+        )
+
+
+def _check_png(payload: bytes) -> None:
+    if payload[12:16] != _PNG_HEADER:
+        raise ImageRefused(
+            f'the PNG of {len(payload)} bytes does not begin with its header, got '
+            f'{payload[12:16].hex() or "nothing"}'
+        )
+    if not payload.endswith(_PNG_END):
+        raise ImageRefused(
+            f'the PNG of {len(payload)} bytes breaks off: expected it to end in '
+            f'{_PNG_END.hex()}, got {payload[-12:].hex()}'
+        )
+
+
+def _opened(payload: bytes) -> Image.Image:
+    """Decode a picture whose header names a bearable size."""
+    try:
+        picture = Image.open(io.BytesIO(payload), formats=('JPEG', 'PNG'))
+        if max(picture.size) <= MAX_SIDE:
+            picture.load()
+            return picture
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as e:
+        raise ImageRefused(
+            f'the picture of {len(payload)} bytes does not decode: {type(e).__name__}: {e}'
+        ) from e
+    except Image.DecompressionBombError as e:
+        raise ImageRefused(f'expected sides of at most {MAX_SIDE} pixels: {e}') from e
+    raise ImageRefused(
+        f'expected sides of at most {MAX_SIDE} pixels, got {picture.width} x {picture.height}'
+    )
+
+
+def _depth(came: _Picture, picture: Image.Image) -> Pixels:
+    """Return 16-bit depth as it came, or metres from the inverse depth of `32FC1`."""
+    if not picture.mode.startswith('I'):
+        raise ImageRefused(
+            f'expected 16 bits a pixel for {came.source!r}, got a picture of mode {picture.mode!r}'
+        )
+    stored = np.asarray(picture).astype(np.uint16)
+    if came.source != '32FC1':
+        return stored
+    if not came.header:
+        raise ImageRefused("expected '32FC1; compressedDepth png' for depth in metres, got png")
+    _, numerator, offset = _DEPTH_HEADER.unpack(came.header)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        metres: Pixels = np.float32(numerator) / (stored - np.float32(offset))
+    metres[stored == 0] = np.nan
+    return metres

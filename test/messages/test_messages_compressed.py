@@ -1,0 +1,162 @@
+"""Compressed images with every format string in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import io
+import struct
+from typing import Any
+
+import numpy as np
+from PIL import Image
+import pytest
+
+from seq_harness.messages.images import check_compressed, decode_compressed, ImageRefused
+
+Of = Callable[[str], Callable[..., Any]]
+
+KIND = 'sensor_msgs/msg/CompressedImage'
+RED = np.zeros((16, 24, 3), np.uint8)
+RED[..., 0] = 220
+DEPTH = np.arange(16 * 24, dtype=np.uint16).reshape(16, 24) * 150
+
+
+def _bytes_of(pixels: np.ndarray, codec: str) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, codec)
+    return out.getvalue()
+
+
+JPEG, PNG, PNG16 = _bytes_of(RED, 'jpeg'), _bytes_of(RED, 'png'), _bytes_of(DEPTH, 'png')
+GREY_JPEG = _bytes_of(RED[..., 0], 'jpeg')
+DEPTH_HEADER = struct.pack('<i2f', 0, 0.0, 0.0)
+
+
+def _message(of: Of, text: str, data: bytes) -> Any:
+    return of(KIND)(format=text, data=data)
+
+
+@pytest.mark.parametrize(
+    ('text', 'data'),
+    [
+        ('jpeg', JPEG),
+        ('jpg', JPEG),
+        ('', JPEG),
+        ('rgb8; jpeg compressed bgr8', JPEG),
+        ('bgr8; jpeg compressed bgr8', JPEG),
+        ('rgb8; jpeg compressed rgb8', JPEG),
+        ('rgb8; jpeg compressed ', JPEG),
+        ('bayer_rggb8; jpeg compressed bgr8', JPEG),
+        ('png', PNG),
+        ('rgb8; png compressed bgr8', PNG),
+        ('bgra8; png compressed bgr8', PNG),
+    ],
+)
+def test_red_stays_red_whatever_order_the_format_names(of: Of, text: str, data: bytes) -> None:
+    pixels = decode_compressed(_message(of, text, data))
+    assert pixels.shape == (16, 24, 3)
+    assert pixels.dtype == np.uint8
+    np.testing.assert_allclose(pixels, RED, atol=3)
+
+
+def test_grey_comes_out_as_rgb(of: Of) -> None:
+    pixels = decode_compressed(_message(of, 'mono8; jpeg compressed ', GREY_JPEG))
+    np.testing.assert_allclose(pixels, np.full((16, 24, 3), 220), atol=3)
+
+
+def test_a_compressed_mosaic_is_interpolated(of: Of) -> None:
+    mosaic = np.tile(np.array([[200, 120], [120, 40]], np.uint8), (8, 12))
+    message = _message(of, 'bayer_rggb8; png compressed ', _bytes_of(mosaic, 'png'))
+    pixels = decode_compressed(message)
+    np.testing.assert_array_equal(pixels, np.broadcast_to([200, 120, 40], (16, 24, 3)))
+
+
+@pytest.mark.parametrize(
+    ('text', 'data'),
+    [
+        ('16UC1; png compressed ', PNG16),
+        ('mono16; png compressed ', PNG16),
+        ('png', PNG16),
+        ('16UC1; compressedDepth png', DEPTH_HEADER + PNG16),
+        ('16UC1; compressedDepth', DEPTH_HEADER + PNG16),
+    ],
+)
+def test_depth_keeps_its_16_bits(of: Of, text: str, data: bytes) -> None:
+    pixels = decode_compressed(_message(of, text, data))
+    np.testing.assert_array_equal(pixels, DEPTH)
+    assert pixels.dtype == np.uint16
+
+
+def test_inverse_depth_comes_out_in_metres(of: Of) -> None:
+    metres = np.array([[0.5, 2.0], [9.5, np.nan]], np.float32)
+    quantum, farthest = 100.0, 10.0
+    numerator = quantum * (quantum + 1)
+    offset = 1.0 - numerator / farthest
+    with np.errstate(invalid='ignore'):
+        stored = np.nan_to_num(numerator / metres + offset).astype(np.uint16)
+    data = struct.pack('<i2f', 1, numerator, offset) + _bytes_of(stored, 'png')
+    pixels = decode_compressed(_message(of, '32FC1; compressedDepth png', data))
+    assert pixels.dtype == np.float32
+    np.testing.assert_allclose(pixels, metres, rtol=0.01)
+
+
+def test_a_jpeg_that_its_driver_padded_with_zeros_is_read(of: Of) -> None:
+    decode_compressed(_message(of, 'jpeg', JPEG + bytes(512)))
+
+
+@pytest.mark.parametrize(
+    ('text', 'data', 'said'),
+    [
+        ('jpeg', b'', 'expected a JPEG or PNG picture, got 0 bytes .* begin with nothing'),
+        ('jpeg', bytes(400), 'begin with 0000000000000000'),
+        ('h264', b'\x00\x00\x00\x01' + bytes(20), "of format 'h264'"),
+        ('jpeg', JPEG[:-2], 'JPEG of .* bytes breaks off: expected it to end in ffd9'),
+        ('jpeg', JPEG[: len(JPEG) // 2], 'breaks off'),
+        ('png', PNG[:-5], 'PNG of .* bytes breaks off'),
+        ('png', PNG[:10], 'does not begin with its header'),
+        ('16UC1; jpeg compressed ', GREY_JPEG, 'depth in 8 bits, with loss'),
+        ('mono16; jpeg compressed ', GREY_JPEG, 'depth in 8 bits, with loss'),
+        ('16UC1; compressedDepth png', PNG16, 'after a header of 12 bytes'),
+        ('16UC1; compressedDepth rvl', DEPTH_HEADER + bytes(64), "'16UC1; compressedDepth rvl'"),
+    ],
+)
+def test_what_cannot_be_a_whole_picture_is_refused_on_arrival(
+    of: Of, text: str, data: bytes, said: str
+) -> None:
+    message = _message(of, text, data)
+    for read in (check_compressed, decode_compressed):
+        with pytest.raises(ImageRefused, match=said):
+            read(message)
+
+
+@pytest.mark.parametrize(
+    ('text', 'data', 'said'),
+    [
+        ('16UC1; png compressed ', PNG, 'expected 16 bits a pixel'),
+        ('32FC1; png compressed ', PNG16, "expected '32FC1; compressedDepth png'"),
+        ('jpeg', JPEG[:3] + bytes(100) + b'\xff\xd9', 'does not decode'),
+        ('png', _bytes_of(np.zeros((1, 8193), np.uint8), 'png'), 'at most 8192 .*, got 8193 x 1'),
+    ],
+)
+def test_what_shows_only_on_decoding_is_refused_then(
+    of: Of, text: str, data: bytes, said: str
+) -> None:
+    message = _message(of, text, data)
+    check_compressed(message)
+    with pytest.raises(ImageRefused, match=said):
+        decode_compressed(message)
+
+
+@pytest.mark.parametrize(('text', 'data'), [('jpeg', JPEG), ('png', PNG), ('png', PNG16)])
+def test_damaged_bytes_give_pixels_or_a_refusal_and_nothing_else(
+    of: Of, text: str, data: bytes
+) -> None:
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        damaged = bytearray(data)
+        for place in random.integers(0, len(data), 4):
+            damaged[place] = random.integers(0, 256)
+        try:
+            assert decode_compressed(_message(of, text, bytes(damaged))).ndim in (2, 3)
+        except ImageRefused:
+            continue
