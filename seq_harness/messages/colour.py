@@ -75,4 +75,6 @@ class _Shifted:
         return np.asarray((total + len(offsets) // 2) // len(offsets), np.uint16)
 
     def _at(self, down: int, right: int) -> NDArray[np.uint16]:
-        return self._wide[1 + down : 1 + down + self._height, 1 + right : 1 + right + self._width]
+        rows = slice(1 + down, 1 + down + self._height)
+        columns = slice(1 + right, 1 + right + self._width)
+        return self._wide[rows, columns]
