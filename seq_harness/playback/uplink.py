@@ -18,6 +18,10 @@ class WorkerLost(Exception):
     """No worker could be reached within the time allowed for reconnecting."""
 
 
+class StateLost(Exception):
+    """The worker process changed, and with it went what the policy remembered."""
+
+
 class ActAbandoned(Exception):
     """The observation grew too old before an answer came: ask anew."""
 
@@ -40,8 +44,12 @@ class Step:
 class Uplink(Protocol):
     """Where the player asks for its next chunk; the harness numbers what is asked."""
 
-    def ask(self, observation: Observation, t: int) -> Answer[Chunk | None]:
-        """Start one inference on the observation of the round at `t`; return at once."""
+    def ask(self, observation: Observation, t: int) -> Answer[Chunk | None] | None:
+        """
+        Start one inference on the observation of the round at `t`; return at once.
+
+        None: not now, because the stream is full and nothing may be lost.
+        """
 
     def commit(self, at_ns: int) -> int:
         """Announce that the next ask falls due at `at_ns`; return the step's instant to use."""

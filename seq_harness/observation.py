@@ -1,0 +1,185 @@
+"""What the policy reads of a snapshot: keys, joint vectors, fitted and encoded frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+import io
+import threading
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from seq_harness.contract.camera import Camera, JPEG_QUALITY
+from seq_harness.inputs import Sample, Snapshot
+from seq_harness.messages.compressed_image import decode_compressed
+from seq_harness.messages.raw_image import decode_image
+from seq_harness.parameters import COMPRESSED_IMAGE, JOINT_STATE
+from seq_harness.settings import InputSettings
+
+Pixels: TypeAlias = npt.NDArray[Any]
+
+
+class ObservationRefused(ValueError):
+    """An input does not give what the policy declares; names both sides."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One key of the observation: which input it comes from, and how it is read."""
+
+    key: str
+    input: str
+    read: Callable[[Any], Any]
+    blank: Callable[[], Any]
+    """Makes a value of the right type and size without any input, for the warm-up."""
+
+
+class SampledObservation(Mapping[str, Any]):
+    """
+    The observation of one round; each value is made on its first read, by whichever thread.
+
+    It holds references to messages that nobody changes, so nothing is copied until then (R8).
+    """
+
+    def __init__(
+        self, readers: Mapping[str, Reader], snapshot: Snapshot, t_ns: int, text: Mapping[str, str]
+    ) -> None:
+        self._readers = readers
+        self.snapshot = snapshot
+        """The samples it is made of."""
+        self.t_ns = t_ns
+        """The instant of the round, on the playback clock."""
+        self._made: dict[str, Any] = dict(text)
+        self._keys = (*readers, *text)
+        self._making = threading.Lock()
+
+    def __getitem__(self, key: str) -> Any:
+        with self._making:
+            if key not in self._made:
+                reader = self._readers[key]
+                self._made[key] = reader.read(self.snapshot[reader.input].value)
+            return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+class ObservationSpec:
+    """Build observations from snapshots, as the settings and the policy's declaration say."""
+
+    def __init__(
+        self,
+        inputs: Sequence[InputSettings],
+        cameras: Mapping[str, Camera],
+        instruction_key: str,
+    ) -> None:
+        """`cameras` are the declared ones, by observation key."""
+        self._readers = {item.key: _reader(item, cameras.get(item.key)) for item in inputs}
+        self._instruction_key = instruction_key
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys that an observation has."""
+        return {*self._readers, *self._text('')}
+
+    def observe(self, snapshot: Snapshot, t_ns: int, instruction: str) -> SampledObservation:
+        """Return the observation of the round at `t_ns`; decodes nothing."""
+        return SampledObservation(self._readers, snapshot, t_ns, self._text(instruction))
+
+    def blank(self, instruction: str) -> dict[str, Any]:
+        """Return an observation of the right keys, types and sizes that nobody saw."""
+        values = {key: reader.blank() for key, reader in self._readers.items()}
+        return {**values, **self._text(instruction)}
+
+    def _text(self, instruction: str) -> dict[str, str]:
+        return {self._instruction_key: instruction} if self._instruction_key else {}
+
+
+def joint_values_of(sample: Sample, joints: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return the values of `joints` of a joint_state sample, in that order, in rad or m."""
+    return np.array([sample.value[name] for name in joints])
+
+
+def _reader(item: InputSettings, camera: Camera | None) -> Reader:
+    if item.type == JOINT_STATE:
+        return Reader(
+            item.key,
+            item.name,
+            lambda values: _frozen(np.array([values[name] for name in item.joints], np.float32)),
+            lambda: np.zeros(len(item.joints), np.float32),
+        )
+    decode = decode_compressed if item.type == COMPRESSED_IMAGE else decode_image
+    return Reader(
+        item.key,
+        item.name,
+        lambda message: frame_of(decode(message), camera, item.topic),
+        lambda: frame_of(_black(camera), camera, item.topic),
+    )
+
+
+def _black(camera: Camera | None) -> Pixels:
+    height, width = (camera.height, camera.width) if camera else (480, 640)
+    return np.zeros((height, width, 3), np.uint8)
+
+
+def frame_of(pixels: Pixels, camera: Camera | None, topic: str) -> Pixels | bytes:
+    """
+    Fit and encode a decoded frame as the policy declares it.
+
+    A frame is resized only when the declaration gives both `resize` and `filter`.
+
+    Raises
+    ------
+    ObservationRefused
+        The frame has another size and the declaration does not say how to fit it.
+
+    """
+    if camera is None:
+        return _frozen(pixels)
+    if pixels.shape[:2] != (camera.height, camera.width):
+        if camera.resize is None or camera.filter is None:
+            raise ObservationRefused(
+                f'{topic} gives frames of {pixels.shape[1]}x{pixels.shape[0]}; the policy reads '
+                f'{camera.width}x{camera.height} and does not say how to fit them (resize and '
+                'filter): make the camera publish that size, or declare both'
+            )
+        pixels = _fitted(pixels, camera)
+    if camera.codec in ('jpeg', 'png'):
+        return _encoded(pixels, camera)
+    return _frozen(pixels)
+
+
+def _fitted(pixels: Pixels, camera: Camera) -> Pixels:
+    image = Image.fromarray(pixels)
+    width, height = camera.width, camera.height
+    resample = Image.Resampling[str(camera.filter).upper()]
+    if camera.resize == 'stretch':
+        return np.asarray(image.resize((width, height), resample))
+    ratio = max(image.width / width, image.height / height)
+    inner = (max(1, int(image.width / ratio)), max(1, int(image.height / ratio)))
+    padded = Image.new(image.mode, (width, height))
+    place = (max(0, (width - inner[0]) // 2), max(0, (height - inner[1]) // 2))
+    padded.paste(image.resize(inner, resample), place)
+    return np.asarray(padded)
+
+
+def _encoded(pixels: Pixels, camera: Camera) -> bytes:
+    out = io.BytesIO()
+    image = Image.fromarray(pixels)
+    if camera.codec == 'jpeg':
+        image.save(out, 'JPEG', quality=camera.quality or JPEG_QUALITY)
+    else:
+        image.save(out, 'PNG', compress_level=1)
+    return out.getvalue()
+
+
+def _frozen(array: Pixels) -> Pixels:
+    view = array.view()
+    view.flags.writeable = False
+    return view

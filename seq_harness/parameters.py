@@ -1,0 +1,281 @@
+"""The parameters of a harness: their names, types, ranges and meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+import math
+from typing import Any
+
+
+class SettingsError(ValueError):
+    """A parameter is wrong; names it, what is allowed and what came."""
+
+
+class Kind(Enum):
+    """The type of a parameter, by its ROS name."""
+
+    BOOL = 'bool'
+    INTEGER = 'integer'
+    DOUBLE = 'double'
+    STRING = 'string'
+    STRING_ARRAY = 'string_array'
+    DOUBLE_ARRAY = 'double_array'
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: what it means and what it may be; `default` None means required."""
+
+    name: str
+    kind: Kind
+    default: Any
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """Say what values are allowed, for people."""
+        if self.choices:
+            return f'one of {list(self.choices)}'
+        article = {'integer': 'an integer'}.get(self.kind.value, f'a {self.kind.value}')
+        if self.minimum is None and self.maximum is None:
+            return article
+        low = '-inf' if self.minimum is None else f'{self.minimum:g}'
+        high = 'inf' if self.maximum is None else f'{self.maximum:g}'
+        return f'{article} in [{low}, {high}]'
+
+    def read(self, value: Any) -> Any:
+        """
+        Return `value` as this parameter's type; an integer serves for a double.
+
+        Raises
+        ------
+        SettingsError
+            Another type, not finite, out of range, or not one of the choices.
+
+        """
+        try:
+            result = _CONVERT[self.kind](value)
+        except (TypeError, ValueError):
+            raise self._wrong(value) from None
+        if not all(self._in_range(number) for number in self._numbers(result)):
+            raise self._wrong(value)
+        if self.choices and result not in self.choices:
+            raise self._wrong(value)
+        return result
+
+    def _numbers(self, result: Any) -> list[float]:
+        if self.kind is Kind.DOUBLE_ARRAY:
+            return list(result)
+        return [result] if self.kind in (Kind.DOUBLE, Kind.INTEGER) else []
+
+    def _in_range(self, number: float) -> bool:
+        above = self.minimum is None or number >= self.minimum
+        below = self.maximum is None or number <= self.maximum
+        return math.isfinite(number) and above and below
+
+    def _wrong(self, value: Any) -> SettingsError:
+        return SettingsError(
+            f'parameter {self.name!r} must be {self.allowed}; got {value!r} '
+            f'({type(value).__name__})'
+        )
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _double(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _items(value: Any) -> list[Any]:
+    if value is None or isinstance(value, (str, bytes)):
+        raise TypeError
+    return list(value)
+
+
+_CONVERT: dict[Kind, Callable[[Any], Any]] = {
+    Kind.BOOL: _bool,
+    Kind.INTEGER: _integer,
+    Kind.DOUBLE: _double,
+    Kind.STRING: _string,
+    Kind.STRING_ARRAY: lambda value: tuple(_string(item) for item in _items(value)),
+    Kind.DOUBLE_ARRAY: lambda value: tuple(_double(item) for item in _items(value)),
+}
+
+IMAGE, COMPRESSED_IMAGE, JOINT_STATE = 'image', 'compressed_image', 'joint_state'
+FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY = 'float64_multi_array', 'joint_trajectory'
+
+GENERAL = (
+    Parameter(
+        'worker_url', Kind.STRING, 'ws://127.0.0.1:8765', 'Where the worker that serves the '
+        'policy listens; the scheme chooses the wire. Read-only once configured.',
+    ),
+    Parameter(
+        'worker_token_file', Kind.STRING, '', 'A file that holds the bearer token of the worker; '
+        'empty for none.',
+    ),
+    Parameter(
+        'allow_plaintext', Kind.BOOL, False, 'Send the token over an unencrypted connection to '
+        'another machine.',
+    ),
+    Parameter(
+        'connect_timeout_s', Kind.DOUBLE, 120.0, 'How long configuring waits for the worker to '
+        'answer and to load its policy, in seconds.', 0.1, 86400.0,
+    ),
+    Parameter(
+        'act_timeout_s', Kind.DOUBLE, 30.0, 'How long one act may take before its connection is '
+        'closed, in seconds.', 0.05, 3600.0,
+    ),
+    Parameter(
+        'max_request_age_s', Kind.DOUBLE, 10.0, 'An act is repeated only while its observation is '
+        'younger than this, in seconds; at most act_timeout_s.', 0.01, 3600.0,
+    ),
+    Parameter(
+        'reconnect_s', Kind.DOUBLE, 5.0, 'How long a lost worker is looked for before the episode '
+        'ends with worker_lost, in seconds.', 0.0, 3600.0,
+    ),
+    Parameter(
+        'autostart', Kind.BOOL, True, 'Configure and activate the node by itself; false leaves '
+        'that to a lifecycle manager. An episode starts only by ~/start.',
+    ),
+    Parameter(
+        'preview', Kind.BOOL, True, 'Publish setpoints under ~/preview/ instead of to the '
+        'controllers: nothing moves.',
+    ),
+    Parameter(
+        'rate_hz', Kind.DOUBLE, 20.0, 'Rows and observation steps a second where the policy '
+        'declares none.', 0.01, 1000.0,
+    ),
+    Parameter(
+        'episode_s', Kind.DOUBLE, 0.0, 'An episode ends with deadline this long after its first '
+        'chunk loaded, in seconds; 0 for no deadline.', 0.0, 86400.0,
+    ),
+    Parameter(
+        'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a started episode waits for the first '
+        'message of every required input, in seconds.', 0.0, 3600.0,
+    ),
+    Parameter(
+        'asking', Kind.STRING, 'lead', 'When to ask for the next chunk: a lead before the plan '
+        'ends, or when it has drained.', choices=('lead', 'drain'),
+    ),
+    Parameter(
+        'handoff', Kind.STRING, 'continue', 'How a chunk takes over: continue the old plan row '
+        'for row, or start at its own first row on arrival.', choices=('continue', 'arrival'),
+    ),
+    Parameter(
+        'lead_s', Kind.DOUBLE, 0.0, 'The lead of an ask, in seconds; 0 measures it from the '
+        'answers.', 0.0, 60.0,
+    ),
+    Parameter(
+        'lead_margin_s', Kind.DOUBLE, 0.1, 'What is added to the longest recent answer to make '
+        'the measured lead, in seconds.', 0.0, 60.0,
+    ),
+    Parameter(
+        'horizon_rows', Kind.INTEGER, 0, 'The most rows of a chunk to play; 0 plays what the '
+        'policy declares.', 0, 100000,
+    ),
+    Parameter(
+        'instruction', Kind.STRING, '', 'The instruction of the first episode; ~/instruction '
+        'replaces it.',
+    ),
+    Parameter(
+        'instruction_key', Kind.STRING, 'prompt', 'The observation key of the instruction; empty '
+        'to send none.',
+    ),
+    Parameter(
+        'rt_priority', Kind.INTEGER, 20, 'SCHED_FIFO priority of the thread that publishes '
+        'setpoints, where the system grants it; 0 for off. A controller manager has 50.', 0, 49,
+    ),
+    Parameter(
+        'input_names', Kind.STRING_ARRAY, None, 'The inputs of an observation; inputs.<name>.* '
+        'describes each.',
+    ),
+    Parameter(
+        'channel_names', Kind.STRING_ARRAY, None, 'The command outputs; channels.<name>.* '
+        'describes each.',
+    ),
+)  # fmt: skip
+
+INPUT = (
+    Parameter('topic', Kind.STRING, None, 'The topic to subscribe to.'),
+    Parameter(
+        'type', Kind.STRING, None, 'What the topic carries.',
+        choices=(IMAGE, COMPRESSED_IMAGE, JOINT_STATE),
+    ),
+    Parameter('key', Kind.STRING, '', 'The observation key; empty takes the name of the input.'),
+    Parameter(
+        'joints', Kind.STRING_ARRAY, (), 'For joint_state: the joints to read, by name, in the '
+        'order the policy wants.',
+    ),
+    Parameter(
+        'field', Kind.STRING, 'position', 'For joint_state: which field of the message.',
+        choices=('position', 'velocity', 'effort'),
+    ),
+    Parameter(
+        'max_age_s', Kind.DOUBLE, 0.5, 'An observation older than this stops the episode, in '
+        'seconds.', 0.001, 3600.0,
+    ),
+    Parameter(
+        'stamp', Kind.STRING, 'header', 'What an age counts from: the header stamp where it is '
+        'plausible, or the arrival.', choices=('header', 'arrival'),
+    ),
+    Parameter(
+        'reliability', Kind.STRING, 'best_effort', 'QoS of the subscription; best_effort matches '
+        'every publisher.', choices=('best_effort', 'reliable'),
+    ),
+)  # fmt: skip
+
+CHANNEL = (
+    Parameter('topic', Kind.STRING, None, 'The command topic of the controller.'),
+    Parameter(
+        'type', Kind.STRING, None, 'The message the controller takes.',
+        choices=(FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY),
+    ),
+    Parameter(
+        'joints', Kind.STRING_ARRAY, None, 'The joints commanded, in the order of the controller.',
+    ),
+    Parameter(
+        'columns', Kind.STRING_ARRAY, (), 'The columns of the policy for these joints, by name; '
+        'empty takes the names of the joints.',
+    ),
+    Parameter(
+        'state', Kind.STRING, None, 'The joint_state input that measures these joints: first '
+        'rows are bounded from it.',
+    ),
+    Parameter('lower', Kind.DOUBLE_ARRAY, None, 'Lowest position of each joint, in rad or m.'),
+    Parameter('upper', Kind.DOUBLE_ARRAY, None, 'Highest position of each joint, in rad or m.'),
+    Parameter(
+        'max_velocity', Kind.DOUBLE_ARRAY, None, 'Fastest change between two rows of each joint, '
+        'in rad/s or m/s.', 0.0,
+    ),
+    Parameter(
+        'max_start_distance', Kind.DOUBLE, 0.2, 'Largest distance of a first row from the '
+        'measured position, in rad or m.', 0.0,
+    ),
+    Parameter(
+        'time_from_start_s', Kind.DOUBLE, 0.0, 'For joint_trajectory: when a row is to be '
+        'reached, in seconds after it is sent; 0 takes one row period.', 0.0, 60.0,
+    ),
+)  # fmt: skip

@@ -1,0 +1,190 @@
+"""What the parameters of a harness build, checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seq_harness.parameters import CHANNEL, GENERAL, INPUT, JOINT_STATE, Parameter, SettingsError
+
+
+@dataclass(frozen=True)
+class InputSettings:
+    """One input of an observation."""
+
+    name: str
+    topic: str
+    type: str
+    key: str
+    joints: tuple[str, ...]
+    field: str
+    max_age_s: float
+    stamp: str
+    reliability: str
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """One command output and its limits."""
+
+    name: str
+    topic: str
+    type: str
+    joints: tuple[str, ...]
+    columns: tuple[str, ...]
+    state: str
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    max_velocity: tuple[float, ...]
+    max_start_distance: float
+    time_from_start_s: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All parameters of one harness, checked against each other."""
+
+    general: Mapping[str, Any]
+    inputs: tuple[InputSettings, ...]
+    channels: tuple[ChannelSettings, ...]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a general parameter by its name."""
+        return self.general[name]
+
+
+def parameters(values: Mapping[str, Any]) -> list[Parameter]:
+    """
+    List every parameter that belongs to the names in `values`, under its full name.
+
+    Raises
+    ------
+    SettingsError
+        `input_names` or `channel_names` is missing, empty or repeats a name.
+
+    """
+    listed = list(GENERAL)
+    for group, names_of, members in (
+        ('inputs', 'input_names', INPUT),
+        ('channels', 'channel_names', CHANNEL),
+    ):
+        for name in _names(values, names_of):
+            listed.extend(_named(f'{group}.{name}', member) for member in members)
+    return listed
+
+
+def parse(values: Mapping[str, Any]) -> Settings:
+    """
+    Build the settings from parameter values by full name.
+
+    Raises
+    ------
+    SettingsError
+        A name is unknown, a required one is missing, or a value is not allowed.
+
+    """
+    known = {parameter.name: parameter for parameter in parameters(values)}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise SettingsError(_unknown(unknown[0], known))
+    read: dict[str, Any] = {}
+    for name, parameter in known.items():
+        if name not in values and parameter.default is None:
+            raise SettingsError(
+                f'parameter {name!r} is missing; it must be {parameter.allowed}: '
+                f'{parameter.description}'
+            )
+        read[name] = parameter.read(values.get(name, parameter.default))
+    return _checked(read)
+
+
+def _names(values: Mapping[str, Any], parameter: str) -> Sequence[str]:
+    spec = next(item for item in GENERAL if item.name == parameter)
+    if parameter not in values:
+        raise SettingsError(f'parameter {parameter!r} is missing: {spec.description}')
+    names: tuple[str, ...] = spec.read(values[parameter])
+    if not names or len(set(names)) != len(names):
+        raise SettingsError(f'parameter {parameter!r} must list names, each once; got {names!r}')
+    return names
+
+
+def _named(prefix: str, parameter: Parameter) -> Parameter:
+    return replace(parameter, name=f'{prefix}.{parameter.name}')
+
+
+def _unknown(name: str, known: Mapping[str, Parameter]) -> str:
+    group = name.rpartition('.')[0]
+    near = [other for other in known if other.rpartition('.')[0] == group]
+    if not near:
+        return f'parameter {name!r} is unknown: is it listed in input_names or channel_names?'
+    return f'parameter {name!r} is unknown; known beside it: {sorted(near)}'
+
+
+def _group(read: Mapping[str, Any], prefix: str, members: Sequence[Parameter]) -> dict[str, Any]:
+    return {member.name: read[f'{prefix}.{member.name}'] for member in members}
+
+
+def _checked(read: Mapping[str, Any]) -> Settings:
+    general = {parameter.name: read[parameter.name] for parameter in GENERAL}
+    inputs = tuple(_input(read, name) for name in general['input_names'])
+    states = {item.name: item for item in inputs if item.type == JOINT_STATE}
+    channels = tuple(_channel(read, name, states) for name in general['channel_names'])
+    if general['max_request_age_s'] > general['act_timeout_s']:
+        raise SettingsError(
+            "parameter 'max_request_age_s' must be at most 'act_timeout_s' "
+            f'({general["act_timeout_s"]:g} s); got {general["max_request_age_s"]:g}'
+        )
+    _refuse_twice('key', [item.key for item in inputs] + [general['instruction_key']])
+    _refuse_twice('topic', [item.topic for item in channels])
+    return Settings(general, inputs, channels)
+
+
+def _input(read: Mapping[str, Any], name: str) -> InputSettings:
+    group = _group(read, f'inputs.{name}', INPUT)
+    group['key'] = group['key'] or name
+    if group['type'] == JOINT_STATE and not group['joints']:
+        raise SettingsError(f"parameter 'inputs.{name}.joints' must name the joints to read")
+    return InputSettings(name=name, **group)
+
+
+def _channel(
+    read: Mapping[str, Any], name: str, states: Mapping[str, InputSettings]
+) -> ChannelSettings:
+    group = _group(read, f'channels.{name}', CHANNEL)
+    joints = group['joints']
+    _refuse_twice(f'channels.{name}.joints', list(joints))
+    if not joints:
+        raise SettingsError(f"parameter 'channels.{name}.joints' must name the joints")
+    group['columns'] = group['columns'] or joints
+    for member in ('columns', 'lower', 'upper', 'max_velocity'):
+        if len(group[member]) != len(joints):
+            raise SettingsError(
+                f"parameter 'channels.{name}.{member}' must have one value for each of the "
+                f'{len(joints)} joints; got {len(group[member])}'
+            )
+    for joint, low, high in zip(joints, group['lower'], group['upper'], strict=True):
+        if low >= high:
+            raise SettingsError(
+                f"parameter 'channels.{name}.lower' must be below upper for {joint}; "
+                f'got [{low:g}, {high:g}]'
+            )
+    state = states.get(group['state'])
+    if state is None:
+        raise SettingsError(
+            f"parameter 'channels.{name}.state' must name a joint_state input; got "
+            f'{group["state"]!r}, known: {sorted(states)}'
+        )
+    unread = [joint for joint in joints if joint not in state.joints]
+    if unread or state.field != 'position':
+        raise SettingsError(
+            f"parameter 'channels.{name}.state' must name an input of the positions of all joints "
+            f'of the channel; {state.name!r} reads the {state.field} of {list(state.joints)}'
+        )
+    return ChannelSettings(name=name, **group)
+
+
+def _refuse_twice(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise SettingsError(f'{what} {twice[0]!r} stands twice; each must be its own')
