@@ -1,0 +1,167 @@
+"""Arrays as the maps that stand for them in a msgpack body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+import math
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq_harness.contract.limits import MAX_DIMENSIONS
+
+Array = npt.NDArray[Any]
+
+_NUMBERS = 'biufc'
+_CARRIED = _NUMBERS + 'SUMm'
+_TYPE = re.compile(
+    r'[<>=|]?(\?|[biufcSUMm][0-9]{0,9})(\[[0-9A-Za-z/]{1,12}\])?'
+    r'|bool|u?int[0-9]{1,2}|float[0-9]{2,3}|complex[0-9]{2,3}'
+)
+
+
+class ArrayRefused(ValueError):
+    """An array, or a map that claims to be one, that no body carries."""
+
+
+def array_to_map(array: Array) -> dict[bytes, Any]:
+    """
+    Lay out an array as msgpack-numpy does; its data shares the array's memory where it can.
+
+    Raises
+    ------
+    ArrayRefused
+        Its type is no plain number, bool, time or text.
+
+    """
+    return {
+        b'nd': True,
+        b'type': _type_of(array.dtype),
+        b'kind': b'',
+        b'shape': list(array.shape),
+        b'data': _data_of(array),
+    }
+
+
+def scalar_to_map(scalar: np.generic) -> dict[bytes, Any]:
+    """
+    Lay out a numpy bool or number as msgpack-numpy does.
+
+    Raises
+    ------
+    ArrayRefused
+        It is of another type.
+
+    """
+    if not isinstance(scalar, (np.bool_, np.number)):
+        raise ArrayRefused(f'a numpy {scalar.dtype} scalar is not carried: make it a Python value')
+    return {b'nd': False, b'type': _type_of(scalar.dtype), b'data': scalar.tobytes()}
+
+
+def map_to_value(fields: Mapping[Any, Any]) -> Any:
+    """
+    Return the array or scalar that a decoded map stands for, or the map itself.
+
+    Both layouts are read, msgpack-numpy's and openpi's, with their keys as bytes or as text. An
+    array is a read-only view of the map's data.
+
+    Raises
+    ------
+    ArrayRefused
+        The map claims to be an array, and its type, shape and data do not make one.
+
+    """
+    try:
+        return _read(fields)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        if isinstance(error, ArrayRefused):
+            raise
+        raise ArrayRefused(f'a map that claims to be an array is none: {error}') from error
+
+
+def _read(fields: Mapping[Any, Any]) -> Any:
+    marker = _field(fields, 'nd')
+    if marker is True and _holds(fields, 'type', 'shape', 'data'):
+        if _field(fields, 'kind') not in (None, b'', ''):
+            raise ArrayRefused('a structured array is not carried: send its fields one by one')
+        return _array(_field(fields, 'type'), _field(fields, 'shape'), _field(fields, 'data'))
+    if marker is False and _holds(fields, 'type', 'data'):
+        return _array(_field(fields, 'type'), [], _field(fields, 'data'))[()]
+    if _field(fields, '__ndarray__') is True and _holds(fields, 'dtype', 'shape', 'data'):
+        return _array(_field(fields, 'dtype'), _field(fields, 'shape'), _field(fields, 'data'))
+    if _field(fields, '__npgeneric__') is True and _holds(fields, 'dtype', 'data'):
+        return _scalar(_dtype(_field(fields, 'dtype')), _field(fields, 'data'))
+    return fields
+
+
+def _field(fields: Mapping[Any, Any], name: str) -> Any:
+    value = fields.get(name)
+    return fields.get(name.encode()) if value is None else value
+
+
+def _holds(fields: Mapping[Any, Any], *names: str) -> bool:
+    return all(_field(fields, name) is not None for name in names)
+
+
+def _array(type_name: Any, shape: Any, data: Any) -> Array:
+    dtype = _dtype(type_name)
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
+        raise ArrayRefused(f'a shape is a list of at most {MAX_DIMENSIONS} lengths')
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise ArrayRefused(f'the lengths of a shape are ints, 0 or more, got {shape!r:.200}')
+    if not isinstance(data, bytes):
+        raise ArrayRefused(f"an array's data are bytes, got {type(data).__name__}")
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        raise ArrayRefused(
+            f'an array of shape {shape} and type {dtype.str} has '
+            f'{math.prod(shape) * dtype.itemsize} bytes of data, got {len(data)}'
+        )
+    array: Array = np.ndarray(tuple(shape), dtype, buffer=data)
+    return array
+
+
+def _scalar(dtype: np.dtype[Any], data: Any) -> Any:
+    # The width of a text type is the sender's word: the value itself says what to allocate.
+    if dtype.kind in 'SU' and isinstance(data, (str, bytes)):
+        return np.array(data)[()]
+    if dtype.kind not in 'SU' and isinstance(data, (bool, int, float)):
+        return np.array(data, dtype)[()]
+    raise ArrayRefused(f'a scalar of type {dtype.str} cannot hold {data!r:.80}')
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if isinstance(name, bytes):
+        name = name.decode('ascii')
+    if not isinstance(name, str) or not _TYPE.fullmatch(name):
+        raise ArrayRefused(f"an array's type is one such as '<f4', got {name!r:.80}")
+    return _dtype_of(name)
+
+
+@lru_cache(maxsize=256)
+def _dtype_of(name: str) -> np.dtype[Any]:
+    dtype = np.dtype(name)
+    _check_carried(dtype)
+    return dtype
+
+
+@lru_cache(maxsize=256)
+def _type_of(dtype: np.dtype[Any]) -> str:
+    _check_carried(dtype)
+    name: str = dtype.str
+    return name
+
+
+def _check_carried(dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in _CARRIED or dtype.itemsize == 0 or np.dtype(dtype.str) != dtype:
+        raise ArrayRefused(
+            f'an array of type {dtype} is not carried: plain numbers, bools, times and text are'
+        )
+
+
+def _data_of(array: Array) -> memoryview | bytes:
+    if array.dtype.kind in _NUMBERS and array.size:
+        return np.ascontiguousarray(array).data
+    return array.tobytes()
