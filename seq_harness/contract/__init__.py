@@ -19,6 +19,7 @@ from seq_harness.contract.connect import (
     Lease,
     WorkerDeclaration,
 )
+from seq_harness.contract.episode import count_answered, Episode
 from seq_harness.contract.errors import (
     code_of_status,
     ErrorBody,
@@ -33,6 +34,23 @@ from seq_harness.contract.errors import (
     Warming,
     WarmingError,
 )
+from seq_harness.contract.flags import SeqFlags
+from seq_harness.contract.frames import FramesError, pack_frames, unpack_frames
+from seq_harness.contract.images import (
+    decode_depth,
+    encode_depth,
+    encode_image,
+    fit_image,
+    image_size,
+    ImageRefused,
+)
+from seq_harness.contract.json_body import (
+    Contents,
+    contents_of,
+    JsonError,
+    pack_json,
+    unpack_json,
+)
 from seq_harness.contract.limits import (
     CONTRACT_VERSION,
     MAX_STREAM_BYTES,
@@ -43,9 +61,13 @@ from seq_harness.contract.limits import (
     STREAM_WAIT_S,
 )
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
+from seq_harness.contract.obs_schedule import check_reach, ReachRefused, Schedule
 from seq_harness.contract.observe import ObserveFrame, ObserveRequest, ObserveResponse
 from seq_harness.contract.own_io import Actions, check_own_io, Observations, Stream, Tensors
 from seq_harness.contract.params import cast_params, InferParam
+from seq_harness.contract.policy import DeploymentPolicy, PolicySpec, Timeouts
+from seq_harness.contract.rows import rows_of, RowsRefused
+from seq_harness.contract.schemas import schema_document
 from seq_harness.contract.wire import (
     FORMAT_ACT_ONCE,
     FORMAT_CALL,
@@ -91,12 +113,18 @@ __all__ = [
     'Camera',
     'ConnectRequest',
     'ConnectResponse',
+    'Contents',
+    'DeploymentPolicy',
     'Embodiment',
+    'Episode',
     'ErrorBody',
     'ErrorCode',
     'ErrorRule',
+    'FramesError',
     'ImageFrame',
+    'ImageRefused',
     'InferParam',
+    'JsonError',
     'Lease',
     'MsgpackError',
     'Observation',
@@ -106,10 +134,16 @@ __all__ = [
     'ObserveRequest',
     'ObserveResponse',
     'Overloaded',
+    'PolicySpec',
     'Proprioception',
+    'ReachRefused',
     'Rejected',
+    'RowsRefused',
+    'Schedule',
+    'SeqFlags',
     'Stream',
     'Tensors',
+    'Timeouts',
     'TransportError',
     'Unavailable',
     'Warming',
@@ -117,11 +151,25 @@ __all__ = [
     'WorkerDeclaration',
     'cast_params',
     'check_own_io',
+    'check_reach',
     'code_of_status',
+    'contents_of',
+    'count_answered',
+    'decode_depth',
+    'encode_depth',
+    'encode_image',
+    'fit_image',
+    'image_size',
     'new_request_id',
     'pack',
+    'pack_frames',
+    'pack_json',
     'read_error',
     'read_formats',
+    'rows_of',
+    'schema_document',
     'unpack',
+    'unpack_frames',
+    'unpack_json',
     'write_formats',
 ]

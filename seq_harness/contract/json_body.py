@@ -1,0 +1,88 @@
+"""Bodies in JSON, and which bodies cannot be."""
+
+from __future__ import annotations
+
+from enum import Enum
+import json
+from typing import Any
+
+import numpy as np
+
+from seq_harness.contract.limits import MAX_DEPTH
+
+
+class JsonError(ValueError):
+    """A value that JSON does not carry, or a body that is no JSON."""
+
+
+class Contents(Enum):
+    """What a value holds beside what JSON carries as it is."""
+
+    PLAIN = 'plain'
+    ARRAYS = 'arrays'
+    """Arrays or numpy scalars, which can go as lists and numbers."""
+    BYTES = 'bytes'
+    """Bytes, which need a msgpack body."""
+
+
+def contents_of(value: Any) -> Contents:
+    """Tell what a body of `value` needs, by looking through its dicts, lists and tuples."""
+    return _contents_of(value, 0)
+
+
+def pack_json(value: Any) -> bytes:
+    """
+    Encode a value as compact JSON in UTF-8, arrays as lists.
+
+    Raises
+    ------
+    JsonError
+        The value holds bytes, a text that is not Unicode, or another type.
+
+    """
+    try:
+        text = json.dumps(value, separators=(',', ':'), ensure_ascii=False, default=_to_plain)
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise JsonError(f'the value cannot be sent as JSON: {error}') from error
+
+
+def unpack_json(body: bytes) -> Any:
+    """
+    Decode a body of JSON.
+
+    Raises
+    ------
+    JsonError
+        It is none, or nests too deep.
+
+    """
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(f'the body is no JSON: {error}') from error
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(
+        f'{type(value).__name__} is not carried; plain values and arrays are, and bytes go in a '
+        'msgpack body'
+    )
+
+
+def _contents_of(value: Any, depth: int) -> Contents:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return Contents.BYTES
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Contents.ARRAYS
+    # Deeper than this no body goes, which packing it says.
+    if not isinstance(value, (dict, list, tuple)) or depth > MAX_DEPTH:
+        return Contents.PLAIN
+    items = value.values() if isinstance(value, dict) else value
+    found = {_contents_of(item, depth + 1) for item in items}
+    for contents in (Contents.BYTES, Contents.ARRAYS):
+        if contents in found:
+            return contents
+    return Contents.PLAIN
