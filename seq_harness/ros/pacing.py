@@ -1,0 +1,140 @@
+"""The playback clocks of a live node, and the thread that runs the loop on one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import logging
+import os
+import threading
+import time
+from typing import Protocol
+
+from rclpy.clock import Clock as RosClock
+from rclpy.clock import JumpThreshold, TimeJump
+from rclpy.duration import Duration
+
+logger = logging.getLogger(__name__)
+
+YIELD_NS = 300_000
+"""A sleep ends this long before its instant; the rest is spent yielding, to be punctual."""
+
+
+class Pacer(Protocol):
+    """A playback clock, and sleeping on it."""
+
+    def now_ns(self) -> int:
+        """Return the reading in ns."""
+
+    def sleep_until(self, instant_ns: int) -> None:
+        """Return at `instant_ns`, or at once when woken."""
+
+    def wake(self) -> None:
+        """End the sleep that is under way, or else the next one; from any thread."""
+
+    def close(self) -> None:
+        """Release what the clock holds."""
+
+
+class SteadyPacer:
+    """The steady clock: a step of the system clock moves nothing."""
+
+    def __init__(self) -> None:
+        self._woken = threading.Event()
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def sleep_until(self, instant_ns: int) -> None:
+        rest_ns = instant_ns - YIELD_NS - time.monotonic_ns()
+        if rest_ns > 0:
+            self._woken.wait(rest_ns / 1e9)
+        while not self._woken.is_set() and time.monotonic_ns() < instant_ns:
+            time.sleep(0)
+        self._woken.clear()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+class SimulatedPacer:
+    """ROS time: a sleep ends by the clock's own jumps and by `wake`, and never polls."""
+
+    def __init__(self, clock: RosClock, on_backward: Callable[[], None]) -> None:
+        """`on_backward` hears, on the executor's thread, that time went back."""
+        self._clock = clock
+        self._on_backward = on_backward
+        self._woken = threading.Event()
+        self._until_ns = 0  # written by the paced thread, read by the executor's
+        threshold = JumpThreshold(
+            min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1)
+        )
+        self._jumps = clock.create_jump_callback(threshold, post_callback=self._jumped)
+
+    def now_ns(self) -> int:
+        return int(self._clock.now().nanoseconds)
+
+    def sleep_until(self, instant_ns: int) -> None:
+        self._until_ns = instant_ns
+        if self.now_ns() < instant_ns:
+            self._woken.wait()
+        self._woken.clear()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self._jumps.unregister()
+
+    def _jumped(self, jump: TimeJump) -> None:
+        if jump.delta.nanoseconds < 0:
+            self._on_backward()
+            self._woken.set()
+        elif self.now_ns() >= self._until_ns:
+            self._woken.set()
+
+
+class PacedThread:
+    """The thread that runs rounds and publishes; it does nothing else."""
+
+    def __init__(self, run_round: Callable[[], int], pacer: Pacer, rt_priority: int) -> None:
+        """`rt_priority` is the SCHED_FIFO priority to ask for; 0 asks for none."""
+        self._round = run_round
+        self._pacer = pacer
+        self._rt_priority = rt_priority
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='paced', daemon=True)
+        self.scheduling = 'not started'
+        """What the system granted, for people."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self, within_s: float) -> bool:
+        """End the thread after the round it is in; tell whether it ended within the bound."""
+        self._closing.set()
+        self._pacer.wake()
+        if self._thread.ident is not None:
+            self._thread.join(within_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        self.scheduling = request_fifo(self._rt_priority)
+        while not self._closing.is_set():
+            self._pacer.sleep_until(self._round())
+
+
+def request_fifo(priority: int) -> str:
+    """Ask for SCHED_FIFO for the calling thread; return what was granted, for people."""
+    if priority == 0:
+        return 'normal (rt_priority is 0)'
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except (OSError, AttributeError) as error:
+        return (
+            f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        )
+    return f'SCHED_FIFO {priority}'

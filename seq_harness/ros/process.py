@@ -1,0 +1,91 @@
+"""The process of a node of ours: set-up that only our own main may do, signals, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import ctypes
+import ctypes.util
+import signal
+import sys
+import threading
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+SWITCH_INTERVAL_S = 0.0005
+"""How long a Python thread may keep another waiting for the interpreter."""
+
+# glibc's mallopt parameters: camera frames are reused instead of mapped and unmapped each time.
+_MALLOC = ((-3, 268_435_456), (-1, 536_870_912), (-2, 33_554_432))
+
+
+class Process:
+    """One node spun on a thread of its own, while the main thread waits for a signal."""
+
+    def __init__(self, argv: Sequence[str] | None) -> None:
+        """Take over this process: signals, the switch interval, malloc and rclpy."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        keep_large_blocks()
+        self._stop = threading.Event()
+        self._reason = ''
+        self._status = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        rclpy.init(
+            args=None if argv is None else [sys.argv[0], *argv],
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+
+    @property
+    def reason(self) -> str:
+        """Why the process ends, once it does."""
+        return self._reason
+
+    def finish(self, reason: str, status: int) -> None:
+        """Let `run` return `status`; from any thread."""
+        self._reason, self._status = reason, status
+        self._stop.set()
+
+    def run(self, node: Node, on_stop: Callable[[str], None]) -> int:
+        """
+        Spin `node` until a signal or `finish`; then call `on_stop` and end the executor.
+
+        Returns the exit status: 0 for a signal.
+        """
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        spinner = threading.Thread(target=self._spin, args=(executor,), name='executor')
+        spinner.start()
+        self._stop.wait()
+        on_stop(self._reason)
+        executor.shutdown(timeout_sec=0.0)
+        spinner.join()
+        return self._status
+
+    def close(self) -> None:
+        """Release rclpy; after this nothing of the node may be used."""
+        rclpy.try_shutdown()
+
+    def _spin(self, executor: SingleThreadedExecutor) -> None:
+        try:
+            executor.spin()
+        except ExternalShutdownException:
+            pass
+        except Exception as error:
+            rclpy.logging.get_logger('executor').fatal(f'the executor failed: {error!r}')
+            self.finish(f'exception: {error!r}', 1)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        self.finish(f'signal: {signal.Signals(number).name}', 0)
+
+
+def keep_large_blocks() -> bool:
+    """Tell malloc to keep blocks of a camera frame's size; return whether the system could."""
+    try:
+        mallopt = ctypes.CDLL(ctypes.util.find_library('c')).mallopt
+    except (OSError, AttributeError):
+        return False
+    return all(mallopt(parameter, value) == 1 for parameter, value in _MALLOC)

@@ -1,0 +1,84 @@
+"""Subscriptions that feed the inputs, and publishers that carry the setpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from builtin_interfaces.msg import Duration
+from rclpy.lifecycle import LifecycleNode
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import CompressedImage, Image, JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from seq_harness.messages.setpoints import (
+    fill_float64_multi_array,
+    fill_joint_trajectory,
+    TrajectoryPoint,
+)
+from seq_harness.outputs import Output
+from seq_harness.parameters import (
+    COMPRESSED_IMAGE,
+    FLOAT64_MULTI_ARRAY,
+    IMAGE,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+)
+from seq_harness.settings import ChannelSettings, InputSettings
+
+_INPUT_TYPES = {IMAGE: Image, COMPRESSED_IMAGE: CompressedImage, JOINT_STATE: JointState}
+_OUTPUT_TYPES = {FLOAT64_MULTI_ARRAY: Float64MultiArray, JOINT_TRAJECTORY: JointTrajectory}
+
+# Joint states of several publishers come in bursts; of a camera only the newest frame counts.
+_DEPTHS = {IMAGE: 1, COMPRESSED_IMAGE: 1, JOINT_STATE: 10}
+
+SETPOINT_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+
+
+def subscribe(
+    node: LifecycleNode, item: InputSettings, callback: Callable[[Any], None]
+) -> Subscription:
+    """Subscribe to one input; best effort matches every publisher."""
+    best_effort = item.reliability == 'best_effort'
+    profile = QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=_DEPTHS[item.type],
+        reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+    return node.create_subscription(_INPUT_TYPES[item.type], item.topic, callback, profile)
+
+
+def setpoint_publisher(node: LifecycleNode, item: ChannelSettings, preview: bool) -> Publisher:
+    """Publish one channel to its controller, or under ~/preview/ where nothing listens."""
+    topic = f'~/preview/{item.topic.lstrip("~/")}' if preview else item.topic
+    return node.create_publisher(_OUTPUT_TYPES[item.type], topic, SETPOINT_QOS)
+
+
+def output(publisher: Publisher, item: ChannelSettings, period_ns: int) -> Output:
+    """Return how a channel's value becomes a message; a row is to be reached in `period_ns`."""
+    if item.type == FLOAT64_MULTI_ARRAY:
+        return Output(_multi_array, publisher.publish)
+    reach_ns = round(item.time_from_start_s * 1e9) or period_ns
+
+    def trajectory(value: Any) -> JointTrajectory:
+        message = JointTrajectory()
+        point = TrajectoryPoint(tuple(value), reach_ns)
+        fill_joint_trajectory(message, JointTrajectoryPoint, Duration, item.joints, [point])
+        return message
+
+    return Output(trajectory, publisher.publish)
+
+
+def _multi_array(value: Any) -> Float64MultiArray:
+    message = Float64MultiArray()
+    fill_float64_multi_array(message, value)
+    return message
