@@ -27,14 +27,18 @@ _JAW_M = 0.05
 
 
 def project(point: Point) -> tuple[float, float]:
-    """Return the pixel (u right, v down) that shows a point in the world, in metres."""
+    """
+    Return where the picture shows a point in the world, in metres: u right, v down, in pixels.
+
+    The first pixel's middle is at (0.5, 0.5).
+    """
     x, y, z = point
     scale = FOCAL_PX / (EYE[2] - z)
     return WIDTH / 2 - (y - EYE[1]) * scale, HEIGHT / 2 - (x - EYE[0]) * scale
 
 
 def table_point(u: float, v: float) -> tuple[float, float]:
-    """Return the point (x, y) of the table, in metres, that the pixel (u, v) shows."""
+    """Return the point (x, y) of the table, in metres, that is shown at (u, v); see `project`."""
     scale = FOCAL_PX / EYE[2]
     return EYE[0] - (v - HEIGHT / 2) / scale, EYE[1] - (u - WIDTH / 2) / scale
 

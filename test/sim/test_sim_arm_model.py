@@ -76,6 +76,13 @@ def test_a_trajectory_is_followed_by_name_in_straight_lines() -> None:
     np.testing.assert_allclose(_moved(arm, 1.0), HOME, atol=1e-6)
 
 
+def test_a_trajectory_starts_when_it_is_taken() -> None:
+    arm = ArmModel()
+    _moved(arm, 0.4)
+    arm.follow(JOINT_NAMES, [Waypoint(0.5, _shifted(0.2))])
+    np.testing.assert_allclose(_moved(arm, 0.25), _shifted(0.1), atol=0.02)
+
+
 def test_a_new_command_replaces_a_trajectory() -> None:
     arm = ArmModel()
     arm.follow(JOINT_NAMES, [Waypoint(1.0, _shifted(0.3))])
