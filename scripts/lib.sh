@@ -88,8 +88,10 @@ enter_own_environment() {
   # With LOCALHOST, a process that takes images and publishes loses most of them.
   export ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT
   unset ROS_LOCALHOST_ONLY ROS_STATIC_PEERS ROS_DISCOVERY_SERVER
-  export FASTRTPS_DEFAULT_PROFILES_FILE=$root/config/fastdds_shared_memory.xml
-  export FASTDDS_DEFAULT_PROFILES_FILE=$FASTRTPS_DEFAULT_PROFILES_FILE
+  unset FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE
+  local profiles=FASTDDS_DEFAULT_PROFILES_FILE
+  [[ $distro != jazzy ]] || profiles=FASTRTPS_DEFAULT_PROFILES_FILE # Its name before Kilted.
+  export "$profiles=$root/config/fastdds_shared_memory.xml"
   # Freed frames stay with the process: their page faults would cost more than half of a take.
   export MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MALLOC_TOP_PAD_=33554432
 
@@ -224,7 +226,7 @@ choose_domain() {
 # Whether a participant of domain $1 has a port: RTPS counts them from 7400 + 250 * domain.
 domain_has_ports() {
   local port
-  for port in /dev/shm/fastrtps_port[0-9]*; do
+  for port in /dev/shm/fast*_port[0-9]*; do
     port=${port##*port}
     [[ $port == *[!0-9]* ]] || ((port < 7400 || (port - 7400) / 250 != $1)) || return 0
   done
@@ -233,8 +235,9 @@ domain_has_ports() {
 
 # --- What a run leaves -----------------------------------------------------------------------
 
-# Remove the shared-memory files of processes that were killed. A living process holds a lock on
-# each of its own, from the moment it makes it: one second is ample.
+# Remove the shared-memory files of processes that were killed (Kilted names them fastdds_*, Jazzy
+# fastrtps_*). A living process holds a lock on each of its own from the moment it makes it: one
+# second is ample.
 sweep_shared_memory() {
   local lock free file
   while IFS= read -r lock; do
@@ -244,7 +247,8 @@ sweep_shared_memory() {
       rm -f "$file" "$lock" "/dev/shm/sem.${file##*/}_mutex"
     fi
     exec {free}<&-
-  done < <(find /dev/shm -maxdepth 1 -user "$UID" -name 'fastrtps_*_[es]l' ! -newermt '-1 second')
+  done < <(find /dev/shm -maxdepth 1 -user "$UID" \
+    \( -name 'fastrtps_*_[es]l' -o -name 'fastdds_*_[es]l' \) ! -newermt '-1 second')
 }
 
 # Run a command in a process group of its own, pass it the signals that this script gets, and
