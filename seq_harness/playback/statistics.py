@@ -25,7 +25,8 @@ class Distribution:
 
     def add(self, value_ns: int) -> None:
         """Count a value; what is below zero counts as zero."""
-        bucket = _bucket(max(0, value_ns))
+        value_ns = max(0, value_ns)
+        bucket = _bucket(value_ns)
         self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
         self.count += 1
         if self.largest is None or value_ns > self.largest:

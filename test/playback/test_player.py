@@ -1,0 +1,429 @@
+"""The player's rules, each named after the rule it pins, on a clock moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from support.uplinks import HandUplink, MS, rows, S
+
+from seq_harness.playback.asking import Asking, Drain, Lead
+from seq_harness.playback.chunk import Chunk
+from seq_harness.playback.guard import Guard, Limits
+from seq_harness.playback.handoff import ArriveAtStart, Continue, HandOff
+from seq_harness.playback.player import ChunkPlayer
+from seq_harness.playback.session import CEILING_NS, FLOOR_NS, POLL_NS
+from seq_harness.playback.uplink import ActAbandoned, PolicyError
+
+SEEN = {'state': 1}
+
+
+def player_on(
+    uplink: HandUplink, asking: Asking | None = None, handoff: HandOff | None = None
+) -> ChunkPlayer:
+    return ChunkPlayer(
+        uplink, asking=asking or Drain(), handoff=handoff or ArriveAtStart(), guard=None
+    )
+
+
+def continuing(uplink: HandUplink, lead_ns: int) -> ChunkPlayer:
+    lead = Lead(cap_ns=10 * S, margin_ns=0, fixed_ns=lead_ns)
+    return player_on(uplink, lead, Continue())
+
+
+def played(player: ChunkPlayer, instants: Sequence[int]) -> list[tuple[int, Any]]:
+    out = []
+    for t in instants:
+        commands, _ = player(SEEN, t)
+        if commands:
+            out.append((t, commands['arm']))
+    return out
+
+
+def accounted(player: ChunkPlayer) -> bool:
+    counts = player.statistics
+    kept = counts.emitted + counts.merged + sum(counts.dropped.values()) + player.held
+    return counts.scheduled == kept
+
+
+def test_r1_r2_a_call_answers_a_mapping_and_a_later_instant() -> None:
+    player = player_on(HandUplink())
+    commands, resume = player(SEEN, 5 * S)
+    assert commands == {}
+    assert resume > 5 * S
+
+
+def test_r3_a_call_before_the_instant_answers_nothing_and_the_same_instant() -> None:
+    late = Chunk.stamped([{'timestamp': 0.5, 'arm': 1}, {'timestamp': 0.6}])
+    player = player_on(HandUplink([late]))
+    player(SEEN, 1 * S)
+    assert player(SEEN, 1 * S + 200 * MS) == ({}, 1 * S + 500 * MS)
+    assert player(SEEN, 1 * S + 300 * MS) == ({}, 1 * S + 500 * MS)
+
+
+def test_r5_calling_again_with_the_same_t_changes_nothing() -> None:
+    player = player_on(HandUplink([Chunk.at_rate(rows(1, 2), 10)]))
+    assert player(SEEN, 0)[0] == {'arm': 1}
+    first = player(SEEN, 1)
+    assert player(SEEN, 1) == first == ({}, 100 * MS)
+
+
+def test_r8_the_ask_is_given_the_observation_of_its_round() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player({'state': 'old'}, 0)
+    player({'state': 'new'}, 1)
+    assert uplink.asks == [(0, {'state': 'old'})]
+
+
+def test_r12_the_last_row_gets_its_whole_period_before_the_next_ask() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(1, 2), 10)])
+    player = player_on(uplink)
+    played(player, range(0, 200 * MS, 10 * MS))
+    assert len(uplink.asks) == 1
+    player(SEEN, 200 * MS)
+    assert [t for t, _ in uplink.asks] == [0, 200 * MS]
+
+
+def test_r13_an_empty_answer_drops_what_plays_and_asks_back_off_from_poll_to_ceiling() -> None:
+    uplink = HandUplink([Chunk((), 0)] * 12)
+    player = player_on(uplink)
+    t, gaps = 0, []
+    for _ in range(11):
+        _, resume = player(SEEN, t)
+        gaps.append(resume - t)
+        t = resume
+    assert gaps[:3] == [POLL_NS, 2 * POLL_NS, 4 * POLL_NS]
+    assert gaps[-1] == CEILING_NS
+    assert len(uplink.asks) == 11
+
+
+def test_r13_none_keeps_what_is_held() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(1, 2, 3), 10)])
+    player = continuing(uplink, lead_ns=250 * MS)
+    assert played(player, [0, 50 * MS]) == [(0, 1)]
+    uplink.answers[-1].give(None)
+    assert played(player, [100 * MS, 200 * MS]) == [(100 * MS, 2), (200 * MS, 3)]
+
+
+def test_r14_arrival_anchors_where_the_answer_is_read() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player(SEEN, 0)
+    uplink.answers[0].give(Chunk.at_rate(rows(1, 2), 10))
+    assert player(SEEN, 37 * MS) == ({'arm': 1}, 137 * MS)
+
+
+def test_r14_continue_starts_at_the_rows_emitted_since_the_ask() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(*range(10)), 10)])
+    player = continuing(uplink, lead_ns=500 * MS)
+    grid = [i * 100 * MS for i in range(8)]
+    assert played(player, grid[:6]) == [(i * 100 * MS, i) for i in range(6)]
+    assert [t for t, _ in uplink.asks] == [0, 500 * MS]
+    # Rows 5 (in the round of the ask), 6 and 7 go out before the answer is read at 750 ms.
+    played(player, grid[6:])
+    uplink.answers[1].give(Chunk.at_rate(rows(*range(100, 110)), 10))
+    commands, resume = player(SEEN, 750 * MS)
+    assert commands == {}
+    assert resume == 800 * MS
+    assert player(SEEN, 800 * MS)[0] == {'arm': 103}
+    assert dict(player.statistics.dropped) == {'passed': 3, 'replaced': 2}
+    assert accounted(player)
+
+
+def test_r14_continue_starts_at_row_0_on_the_first_chunk_and_when_starved() -> None:
+    uplink = HandUplink()
+    player = continuing(uplink, lead_ns=100 * MS)
+    player(SEEN, 0)
+    uplink.answers[0].give(Chunk.at_rate(rows(0, 1), 10))
+    assert played(player, [30 * MS, 130 * MS]) == [(30 * MS, 0), (130 * MS, 1)]
+    assert played(player, [230 * MS, 400 * MS]) == []
+    uplink.answers[1].give(Chunk.at_rate(rows(10, 11), 10))
+    assert played(player, [450 * MS]) == [(450 * MS, 10)]
+    assert player.statistics.starved_ns == 220 * MS
+
+
+def test_r15_r16_rows_stay_within_half_a_nanosecond_of_their_time_at_epoch_scale() -> None:
+    anchor = 1_764_000_000_123_456_789
+    player = player_on(HandUplink([Chunk.at_rate(rows(*range(1000)), 30)]))
+    commands, resume = player(SEEN, anchor)
+    assert commands == {'arm': 0}
+    for i in range(1, 1000):
+        assert abs((resume - anchor) * 30 - i * S) <= 15
+        commands, resume = player(SEEN, resume)
+        assert commands == {'arm': i}
+
+
+def test_r20_a_row_before_its_anchor_is_due_at_once() -> None:
+    early = Chunk.stamped([{'timestamp': -0.2, 'arm': 1}, {'timestamp': 0.1, 'arm': 2}], fps=10)
+    player = player_on(HandUplink([early]))
+    assert player(SEEN, 1 * S) == ({'arm': 1}, 1 * S + 100 * MS)
+
+
+def test_r21_late_rows_merge_by_channel_and_the_last_wins() -> None:
+    chunk = Chunk.stamped(
+        [
+            {'arm': 1, 'grip': 0.5},
+            {'timestamp': 0.01, 'grip': 0.9},
+            {'timestamp': 0.02, 'arm': 2},
+            {'timestamp': 0.03},
+        ]
+    )
+    player = player_on(HandUplink([chunk]))
+    assert player(SEEN, 0) == ({'arm': 1, 'grip': 0.5}, 10 * MS)
+    assert player(SEEN, 25 * MS) == ({'grip': 0.9, 'arm': 2}, 30 * MS)
+    assert player.statistics.merged == 1
+    assert accounted(player)
+
+
+def test_r23_with_nothing_to_wait_for_it_polls() -> None:
+    player = player_on(HandUplink())
+    assert player(SEEN, 7)[1] == 7 + POLL_NS
+
+
+def test_r24_a_waypoint_due_exactly_now_is_due() -> None:
+    player = player_on(HandUplink([Chunk.at_rate(rows(1, 2), 10)]))
+    player(SEEN, 0)
+    assert player(SEEN, 100 * MS - 1)[0] == {}
+    assert player(SEEN, 100 * MS)[0] == {'arm': 2}
+
+
+def test_r26_with_a_lead_it_asks_that_much_before_the_end() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(*range(10)), 10)])
+    player = continuing(uplink, lead_ns=300 * MS)
+    assert player(SEEN, 0)[1] == 100 * MS
+    played(player, range(100 * MS, 700 * MS, 100 * MS))
+    assert len(uplink.asks) == 1
+    player(SEEN, 700 * MS)
+    assert [t for t, _ in uplink.asks] == [0, 700 * MS]
+    assert uplink.committed == [700 * MS]
+
+
+def test_r27_one_call_is_in_flight_however_often_it_is_due() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    played(player, range(0, S, 10 * MS))
+    assert len(uplink.asks) == 1
+
+
+def test_r28_what_is_due_plays_while_the_answer_is_awaited() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(1, 2, 3), 10)])
+    player = continuing(uplink, lead_ns=300 * MS)
+    assert played(player, [0, 100 * MS, 200 * MS]) == [(0, 1), (100 * MS, 2), (200 * MS, 3)]
+    assert not uplink.answers[1].done()
+
+
+def test_r29_a_channel_that_only_the_old_plan_named_stays_silent() -> None:
+    old = Chunk.at_rate([{'arm': 1, 'grip': 1}, {'arm': 2, 'grip': 2}], 10)
+    uplink = HandUplink([old])
+    player = continuing(uplink, lead_ns=200 * MS)
+    assert player(SEEN, 0)[0] == {'arm': 1, 'grip': 1}
+    player(SEEN, 1)
+    uplink.answers[1].give(Chunk.at_rate(rows(10, 11, 12), 10))
+    assert player(SEEN, 100 * MS)[0] == {'arm': 10}
+
+
+@pytest.mark.parametrize('mode', ['drain', 'lead'])
+def test_r30_inline_and_remote_play_the_same_rows_at_the_same_times(mode: str) -> None:
+    chunks = [Chunk.at_rate(rows(*range(k, k + 8)), 20) for k in (0, 100, 200, 300)]
+    traces = []
+    for remote in (False, True):
+        uplink = HandUplink(() if remote else chunks)
+        player = player_on(uplink) if mode == 'drain' else continuing(uplink, 125 * MS)
+        script, trace, t = list(chunks), [], 0
+        for _ in range(60):
+            commands, resume = player(SEEN, t)
+            trace.append((t, dict(commands), resume))
+            if remote and script and uplink.answers and not uplink.answers[-1].done():
+                uplink.answers[-1].give(script.pop(0))
+                trace.pop()
+                commands_now, resume = player(SEEN, t)
+                trace.append((t, {**commands, **commands_now}, resume))
+            t = resume
+        traces.append([(at, sent) for at, sent, _ in trace if sent])
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 25
+
+
+def test_r31_rows_that_a_stall_leaves_behind_are_counted() -> None:
+    player = player_on(HandUplink([Chunk.at_rate(rows(*range(10)), 10)]))
+    player(SEEN, 0)
+    commands, _ = player(SEEN, 5 * S)
+    assert commands == {'arm': 9}
+    assert player.statistics.merged == 8
+    assert accounted(player)
+
+
+def test_r32_a_late_chunk_starts_at_its_own_first_row() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player(SEEN, 0)
+    uplink.answers[0].give(Chunk.at_rate(rows(1, 2), 10))
+    assert player(SEEN, 3 * S)[0] == {'arm': 1}
+
+
+def test_r34_a_failure_raises_as_itself_and_leaves_a_fresh_ask() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player(SEEN, 0)
+    uplink.answers[0].fail(PolicyError('KeyError: wrist'))
+    with pytest.raises(PolicyError, match='KeyError: wrist'):
+        player(SEEN, 10 * MS)
+    player(SEEN, 20 * MS)
+    assert len(uplink.asks) == 2
+
+
+def test_an_abandoned_act_is_asked_anew_from_a_fresh_observation() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player({'state': 1}, 0)
+    uplink.answers[0].fail(ActAbandoned('too old'))
+    player({'state': 2}, S)
+    assert uplink.asks[1] == (S, {'state': 2})
+    assert player.statistics.abandoned == 1
+
+
+def test_r35_r36_an_orphan_is_read_and_thrown_away_before_the_next_ask() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player(SEEN, 0)
+    player.cancel()
+    player(SEEN, 10 * MS)
+    assert len(uplink.asks) == 1
+    uplink.answers[0].give(Chunk.at_rate(rows(1), 10))
+    commands, resume = player(SEEN, 20 * MS)
+    assert commands == {}
+    assert len(uplink.asks) == 1
+    player(SEEN, resume)
+    assert len(uplink.asks) == 2
+
+
+def test_r35_an_orphans_failure_surfaces() -> None:
+    uplink = HandUplink()
+    player = player_on(uplink)
+    player(SEEN, 0)
+    player.cancel()
+    uplink.answers[0].fail(PolicyError('boom'))
+    with pytest.raises(PolicyError, match='boom'):
+        player(SEEN, 10 * MS)
+
+
+def test_a_full_stream_delays_the_ask_and_loses_nothing() -> None:
+    uplink = HandUplink()
+    uplink.full = True
+    player = player_on(uplink)
+    assert player(SEEN, 0)[1] == POLL_NS
+    uplink.full = False
+    player(SEEN, POLL_NS)
+    assert [t for t, _ in uplink.asks] == [POLL_NS]
+
+
+def test_three_chunks_wholly_past_in_a_row_end_the_episode() -> None:
+    long = Chunk.at_rate(rows(*range(100)), 10)
+    uplink = HandUplink([long])
+    player = continuing(uplink, lead_ns=9 * S)
+    played(player, range(0, 1100 * MS, 100 * MS))
+    t = S
+    for _ in range(3):
+        assert player.finished is None
+        while uplink.answers[-1].done():
+            t += 100 * MS
+            player(SEEN, t)
+        for _ in range(3):
+            t += 100 * MS
+            player(SEEN, t)
+        uplink.answers[-1].give(Chunk.at_rate(rows(1, 2), 10))
+        player(SEEN, t + 1)
+    assert player.finished == 'inference_slower_than_chunk'
+    assert accounted(player)
+
+
+def test_the_policys_end_comes_after_its_last_row_has_had_its_period() -> None:
+    player = player_on(HandUplink([Chunk.at_rate(rows(1, 2), 10, end_reason='done')]))
+    player(SEEN, 0)
+    player(SEEN, 100 * MS)
+    assert player.finished is None
+    _, resume = player(SEEN, 150 * MS)
+    assert resume == 200 * MS
+    player(SEEN, 200 * MS)
+    assert player.finished == 'policy:done'
+
+
+def test_an_end_without_rows_comes_at_once() -> None:
+    player = player_on(HandUplink([Chunk((), 0, end_reason='done')]))
+    player(SEEN, 0)
+    assert player.finished == 'policy:done'
+
+
+LIMITS = Limits(
+    joints=('a', 'b'),
+    lower=np.array([-1.0, -1.0]),
+    upper=np.array([1.0, 1.0]),
+    max_velocity=np.array([1.0, 1.0]),
+    max_start_distance=np.array([0.2, 0.2]),
+)
+
+
+def guarded(uplink: HandUplink, measured: Sequence[float] = (0.0, 0.0)) -> ChunkPlayer:
+    return ChunkPlayer(
+        uplink,
+        asking=Drain(),
+        handoff=ArriveAtStart(),
+        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
+        measured=lambda observation: {'arm': np.array(measured)},
+    )
+
+
+@pytest.mark.parametrize(
+    ('values', 'reason'),
+    [
+        ([[0.0, 0.0], [0.0, np.nan]], 'row 1: b is nan, not finite'),
+        ([[0.0, 0.0], [0.05, 0.0], [0.2, 0.0]], 'row 2: a makes a step of 0.15, beyond 0.1'),
+        ([[0.3, 0.0]], 'row 0: a makes a distance from the measured state of 0.3, beyond 0.2'),
+        ([[0.0, -1.1]], r'row 0: b is -1.1, outside \[-1, 1\]'),
+        ([[0.0, 0.0, 0.0]], r'row 0 has \(3,\) values; 2 were expected'),
+    ],
+)
+def test_a_chunk_with_one_bad_row_is_refused_whole(values: Any, reason: str) -> None:
+    bad = Chunk.at_rate(rows(*(np.array(row) for row in values)), 10)
+    player = guarded(HandUplink([bad, bad, bad]))
+    t, sent = 0, []
+    while player.finished is None:
+        commands, t = player(SEEN, t)
+        sent.append(commands)
+    assert sent == [{}] * len(sent)
+    assert re.search(reason, player.finished)
+
+
+def test_a_first_row_after_a_wait_moves_no_further_than_one_row_may() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(np.zeros(2)), 10)])
+    player = guarded(uplink)
+    player(SEEN, 0)
+    player(SEEN, 100 * MS)
+    uplink.answers[1].give(Chunk.at_rate(rows(np.array([0.5, 0.0])), 10))
+    assert player(SEEN, 10 * S)[0] == {}
+    assert 'a step of 0.5, beyond 0.1' in next(iter(player.statistics.refused))
+
+
+def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> None:
+    far = [0.9, 0.0]
+    uplink = HandUplink([Chunk.at_rate(rows(np.zeros(2)), 10)])
+    place = [0.0, 0.0]
+    player = ChunkPlayer(
+        uplink,
+        asking=Drain(),
+        handoff=ArriveAtStart(),
+        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
+        measured=lambda observation: {'arm': np.array(place)},
+    )
+    player(SEEN, 0)
+    player.cancel()
+    place[:] = far
+    uplink.inline.append(Chunk.at_rate(rows(np.array(far)), 10))
+    t = 1 * S
+    commands, resume = player(SEEN, t)
+    assert list(commands['arm']) == far
+    assert resume >= t + FLOOR_NS
