@@ -235,6 +235,14 @@ domain_has_ports() {
 
 # --- What a run leaves -----------------------------------------------------------------------
 
+# Start the script again with Ctrl-C's signal in force, where its caller had it ignored, as a shell
+# does for what it starts with &: a shell cannot trap what was ignored when it started.
+heed_interrupts() {
+  local ignored
+  ignored=$(sed -n 's/^SigIgn:\t//p' "/proc/$$/status")
+  (((0x$ignored >> 1) % 2 == 0)) || exec env --default-signal=INT "$0" "$@"
+}
+
 # Remove the shared-memory files of processes that were killed (Kilted names them fastdds_*, Jazzy
 # fastrtps_*). A living process holds a lock on each of its own from the moment it makes it: one
 # second is ample.
@@ -266,11 +274,11 @@ run_guarded() {
   env "$mark=1" "$@" &
   child=$!
   set +m
-  wait "$child" || status=$?
+  wait_for_child || status=$?
   if [[ -n $stopping ]]; then
     within 15 child_is_gone || kill -KILL -- "-$child" 2>/dev/null || true
     status=0
-    wait "$child" || status=$?
+    wait_for_child || status=$?
   fi
   end_marked "$mark"
   trap - INT TERM HUP
@@ -283,6 +291,9 @@ pass_on() {
   stopping=$1
   [[ -z $child ]] || kill "-$1" -- "-$child" 2>/dev/null || true
 }
+
+# Without the shell's own line about a child that a signal ended: the status says it.
+wait_for_child() { { wait "$child"; } 2>/dev/null; }
 
 child_is_gone() { ! kill -0 "$child" 2>/dev/null; }
 
