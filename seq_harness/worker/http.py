@@ -1,0 +1,129 @@
+"""The HTTP binding: the same methods by posts, one at a time on a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+from seq_harness.contract import wire
+from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
+from seq_harness.contract.msgpack import MsgpackError, unpack
+from seq_harness.worker.ask import Caller
+from seq_harness.worker.reply import Reply
+from seq_harness.worker.service import Worker
+
+BODY_WAIT_S = 60.0
+"""How long a body may take to come."""
+
+
+class Routes:
+    """The routes of a worker's own plane."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the routes."""
+        app.router.add_get(wire.PATH_PING, self.ping)
+        app.router.add_post(wire.PATH_OBSERVE, self.observe)
+        app.router.add_post(wire.PATH_ACT, self.act)
+        app.router.add_post(wire.PATH_EPISODE_END, self.episode_end)
+
+    async def ping(self, request: web.Request) -> web.Response:
+        """Answer that the worker is there, and what it is doing."""
+        asked = {wire.ACT: request.query[wire.ACT]} if wire.ACT in request.query else None
+        return respond(request, self._worker.answer(wire.PING, asked, _caller(request)))
+
+    async def observe(self, request: web.Request) -> web.Response:
+        """Store observations."""
+        return await self._simple(request, wire.OBSERVE)
+
+    async def episode_end(self, request: web.Request) -> web.Response:
+        """End an episode."""
+        return await self._simple(request, wire.EPISODE_END)
+
+    async def act(self, request: web.Request) -> web.Response:
+        """Run one inference."""
+        data = await read_body(request, self._worker.limits.message_bytes)
+        body = decode(request, data, raw=True)
+        act = self._worker.take(body, len(data), _caller(request), bare=True)
+        return respond(request, await self._worker.reply(act))
+
+    async def _simple(self, request: web.Request, method: str) -> web.Response:
+        body = decode(request, await read_body(request, self._worker.limits.message_bytes))
+        return respond(request, self._worker.answer(method, body, _caller(request)))
+
+
+async def read_body(request: web.Request, most_bytes: int) -> bytes:
+    """
+    Read a body within its bounds.
+
+    Raises
+    ------
+    TransportError
+        It is too large, compressed, or does not come.
+
+    """
+    if request.headers.get('Content-Encoding', 'identity') != 'identity':
+        raise Rejected('the body is compressed, which this worker does not read')
+    length = request.content_length or 0
+    try:
+        if length > most_bytes:
+            raise web.HTTPRequestEntityTooLarge(most_bytes, length)
+        return await asyncio.wait_for(request.read(), BODY_WAIT_S)
+    except web.HTTPRequestEntityTooLarge:
+        raise TransportError(
+            ErrorCode.PAYLOAD_TOO_LARGE, f'the body is larger than {most_bytes} bytes'
+        ) from None
+    except asyncio.TimeoutError:
+        raise TransportError(
+            ErrorCode.TIMEOUT, f'the body did not come within {BODY_WAIT_S:g} s'
+        ) from None
+
+
+def decode(request: web.Request, data: bytes, raw: bool = False) -> Any:
+    """
+    Decode a body by its content type; with `raw` one of another type is returned as it came.
+
+    Raises
+    ------
+    Rejected
+        It is not of the type that it claims.
+
+    """
+    said = request.headers.get(wire.HEADER_CONTENT_TYPE, wire.JSON_TYPE)
+    kind = said.partition(';')[0].strip().lower()
+    if kind == wire.MSGPACK_TYPE:
+        try:
+            return unpack(data)
+        except MsgpackError as error:
+            raise Rejected(str(error)) from None
+    if raw and kind != wire.JSON_TYPE:
+        return data
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(f'the body is no JSON: {str(error)[:200]}') from None
+
+
+def _caller(request: web.Request) -> Caller:
+    request_id = request.headers.get(wire.HEADER_REQUEST_ID)
+    session = request.headers.get(wire.HEADER_SESSION, '')[:256]
+    return Caller(session, request_id=request_id[:256] if request_id else None)
+
+
+def respond(request: web.Request, reply: Reply) -> web.Response:
+    """Answer in msgpack where the client asks for it, else in JSON."""
+    headers = {}
+    if reply.retry_after_s is not None:
+        headers[wire.HEADER_RETRY_AFTER] = f'{reply.retry_after_s:g}'
+    if wire.HEADER_REQUEST_ID in request.headers:
+        headers[wire.HEADER_REQUEST_ID] = request.headers[wire.HEADER_REQUEST_ID][:256]
+    if wire.MSGPACK_TYPE in request.headers.get(wire.HEADER_ACCEPT, ''):
+        body, content_type = reply.body, wire.MSGPACK_TYPE
+    else:
+        body, content_type = reply.json(), wire.JSON_TYPE
+    return web.Response(status=reply.status, body=body, content_type=content_type, headers=headers)

@@ -1,0 +1,238 @@
+"""One act's work on the policy's thread: decode, convert, infer, pack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+from dataclasses import dataclass
+import logging
+from typing import Any, TypeVar
+
+from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
+from seq_harness.contract.msgpack import MsgpackError, pack
+from seq_harness.contract.obs_schedule import Schedule
+from seq_harness.contract.params import cast_params, ParamValue
+from seq_harness.contract.wire import (
+    KEY_HANDLER_MS,
+    KEY_INSTANCE,
+    KEY_OBSERVATIONS,
+    KEY_OUTPUTS,
+    KEY_PERF,
+    KEY_REQUEST_ID,
+    KEY_STEPS,
+    KEY_WARNINGS,
+)
+from seq_harness.worker.acts import Act
+from seq_harness.worker.ask import Ask
+from seq_harness.worker.cameras import Cameras
+from seq_harness.worker.declaration import Declaration
+from seq_harness.worker.episodes import OpenEpisode
+from seq_harness.worker.frames import Frame
+from seq_harness.worker.policy import Policy
+from seq_harness.worker.reply import describe, exception_details, OK, Reply
+from seq_harness.worker.tensors import import_torch, TensorSeam
+
+T = TypeVar('T')
+
+log = logging.getLogger('seq_harness.worker')
+
+
+class UnreadableFrame(Rejected):
+    """An observation whose frame cannot be decoded; knows the observation's number."""
+
+    def __init__(self, number: int, error: Rejected) -> None:
+        super().__init__(
+            f'observation {number}: {error.detail}', hint=error.hint, details=error.details
+        )
+        self.number = number
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one act is to be given."""
+
+    inputs: Any
+    """The act's own observation, or `observations` and `steps` where the policy declares any."""
+    before: tuple[Frame, ...] = ()
+    """Observations to hand to the policy's `observe` first, in order."""
+
+
+class LoadedPolicy:
+    """A policy that is ready; everything but the checks runs on its thread."""
+
+    def __init__(self, policy: Policy, most_frames: int) -> None:
+        self.declaration: Declaration = policy.declaration
+        self.schedule: Schedule | None = policy.declaration.schedule(most_frames)
+        self.observes = policy.observes
+        self.keeps_state = policy.keeps_state
+        self.rtc = 'plan' in policy.takes
+        self.cameras = Cameras(policy.declaration.observations)
+        self._policy = policy
+        tensors = policy.declaration.tensors
+        self._seam = TensorSeam(tensors, import_torch(), policy.device) if tensors else None
+
+    def check(self, ask: Ask) -> list[str]:
+        """
+        Check what an act asks before it is taken; return what the answer must warn of.
+
+        Raises
+        ------
+        Rejected
+            A parameter, the body or a frame is not as the policy declares.
+
+        """
+        self.check_body(ask.embodiment)
+        self.params(ask)
+        if ask.carries_own:
+            self.cameras.check(ask.inputs)
+        if ask.seed is not None and 'seed' not in self._policy.takes:
+            return ['seed was ignored: the policy takes none']
+        return []
+
+    def check_body(self, embodiment: str | None) -> None:
+        """
+        Check the body that a client names against the one that the policy drives.
+
+        Raises
+        ------
+        Rejected
+            They differ.
+
+        """
+        declared = self.declaration.embodiment
+        if embodiment is not None and embodiment != declared:
+            raise Rejected(
+                f'the client drives {embodiment!r}, and the policy declares {declared!r}',
+                hint='leave embodiment out, or serve a policy for this body',
+            )
+
+    def params(self, ask: Ask) -> dict[str, ParamValue]:
+        """
+        Return the act's inference parameters, checked and with their defaults.
+
+        Raises
+        ------
+        Rejected
+            One is not declared, or not allowed.
+
+        """
+        try:
+            return cast_params(self.declaration.params, ask.params)
+        except ValueError as error:
+            raise Rejected(str(error)) from None
+
+    def run(self, act: Act, reading: Reading, episode: OpenEpisode) -> Any:
+        """
+        Run the act's inference and return its outputs.
+
+        Raises
+        ------
+        UnreadableFrame
+            A frame that was read cannot be decoded.
+        Exception
+            Whatever the policy raises.
+
+        """
+        if not episode.started:
+            self._policy.start(episode.policy_side)
+            episode.started = True
+        for frame in reading.before:
+            observation = self._decoded(frame.number, frame.inputs)
+            self._policy.observe(observation, episode.policy_side)
+            episode.observed = frame.number
+        inputs = self._decoded_reading(reading.inputs)
+        outputs = self._policy.infer(
+            self._seam.into(inputs) if self._seam else inputs,
+            seed=act.ask.seed,
+            params=self.params(act.ask),
+            episode=episode.policy_side,
+            plan=act.ask.plan,
+        )
+        return self._seam.out_of(outputs) if self._seam else outputs
+
+    def end(self, episode: OpenEpisode) -> None:
+        """Tell the policy that an episode it knows is over; what it raises goes to the log."""
+        if not episode.started:
+            return
+        with contextlib.suppress(TransportError):
+            guarded(lambda: self._policy.end(episode.policy_side), debug=False)
+
+    def _decoded_reading(self, inputs: Any) -> Any:
+        if self.schedule is None:
+            return inputs
+        numbered = zip(inputs[KEY_STEPS], inputs[KEY_OBSERVATIONS], strict=True)
+        decoded = [self._decoded(number, observation) for number, observation in numbered]
+        return {**inputs, KEY_OBSERVATIONS: decoded}
+
+    def _decoded(self, number: int, observation: Any) -> Any:
+        try:
+            return self.cameras.decode(observation)
+        except Rejected as error:
+            raise UnreadableFrame(number, error) from error
+
+
+def answer(
+    act: Act,
+    run: Callable[[], Any],
+    instance: str,
+    clock_ns: Callable[[], int],
+    most_bytes: int,
+    debug: bool,
+) -> Reply:
+    """
+    Run an act and pack its answer at once, so that a policy may reuse what it returned.
+
+    Raises
+    ------
+    TransportError
+        The policy failed (`policy_error`), or what it returned cannot be sent.
+
+    """
+    outputs = guarded(run, debug)
+    body = {
+        KEY_OUTPUTS: outputs,
+        KEY_PERF: {KEY_HANDLER_MS: (clock_ns() - act.taken_ns) / 1e6},
+        KEY_WARNINGS: act.warnings,
+        KEY_REQUEST_ID: act.ask.request_id,
+        KEY_INSTANCE: instance,
+    }
+    try:
+        packed = pack(body)
+    except MsgpackError as error:
+        raise TransportError(
+            ErrorCode.POLICY_ERROR,
+            f'the policy returned what cannot be sent: {error}',
+            hint='return mappings, lists, numbers, text, bytes and numpy arrays',
+        ) from error
+    if len(packed) > most_bytes:
+        raise TransportError(
+            ErrorCode.POLICY_ERROR,
+            f'the policy returned {len(packed)} bytes; a message holds {most_bytes}',
+        )
+    return Reply(OK, packed)
+
+
+def guarded(call: Callable[[], T], debug: bool) -> T:
+    """
+    Call a policy's code; whatever it raises is logged and becomes a `policy_error`.
+
+    That holds for SystemExit, StopIteration and their like too, which a future or the event loop
+    would take for its own.
+
+    Raises
+    ------
+    TransportError
+        The policy failed, or raised one of the wire's own errors.
+
+    """
+    try:
+        return call()
+    except TransportError:
+        raise
+    except BaseException as error:
+        log.error('the policy failed', exc_info=error)
+        raise TransportError(
+            ErrorCode.POLICY_ERROR,
+            f'the policy failed: {describe(error)}',
+            details=exception_details(error, debug),
+        ) from error
