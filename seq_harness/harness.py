@@ -207,7 +207,8 @@ class Harness:
     def round(self) -> int:
         """Do one round and return the instant of the next, on the playback clock (R39)."""
         start = self._clock.now_ns()
-        running = self._running or self._opened(start)
+        # Simulated time that has not begun reads 0: nothing starts and nothing is aged by it.
+        running = self._running or (self._opened(start) if start else None)
         if running is None:
             self.expected_ns = None
             return start + CEILING_NS

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from seq_harness.contract.camera import Camera, JPEG_QUALITY
+from seq_harness.contract.images import fit_image
 from seq_harness.inputs import Sample, Snapshot
 from seq_harness.messages.compressed_image import decode_compressed
 from seq_harness.messages.raw_image import decode_image
@@ -149,24 +150,12 @@ def frame_of(pixels: Pixels, camera: Camera | None, topic: str) -> Pixels | byte
                 f'{camera.width}x{camera.height} and does not say how to fit them (resize and '
                 'filter): make the camera publish that size, or declare both'
             )
-        pixels = _fitted(pixels, camera)
+        pixels = fit_image(
+            pixels, camera.width, camera.height, mode=camera.resize, filter=camera.filter
+        )
     if camera.codec in ('jpeg', 'png'):
         return _encoded(pixels, camera)
     return _frozen(pixels)
-
-
-def _fitted(pixels: Pixels, camera: Camera) -> Pixels:
-    image = Image.fromarray(pixels)
-    width, height = camera.width, camera.height
-    resample = Image.Resampling[str(camera.filter).upper()]
-    if camera.resize == 'stretch':
-        return np.asarray(image.resize((width, height), resample))
-    ratio = max(image.width / width, image.height / height)
-    inner = (max(1, int(image.width / ratio)), max(1, int(image.height / ratio)))
-    padded = Image.new(image.mode, (width, height))
-    place = (max(0, (width - inner[0]) // 2), max(0, (height - inner[1]) // 2))
-    padded.paste(image.resize(inner, resample), place)
-    return np.asarray(padded)
 
 
 def _encoded(pixels: Pixels, camera: Camera) -> bytes:
@@ -180,6 +169,6 @@ def _encoded(pixels: Pixels, camera: Camera) -> bytes:
 
 
 def _frozen(array: Pixels) -> Pixels:
-    view = array.view()
+    view: Pixels = array.view()
     view.flags.writeable = False
     return view

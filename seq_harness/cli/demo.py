@@ -1,0 +1,168 @@
+"""Run the main job: an arm (or a bag), a worker and the harness, and show the figures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import json
+from pathlib import Path
+import re
+import signal
+import sys
+import tempfile
+import time
+from typing import Any
+
+from seq_harness.cli.children import ChildFailed, Children
+from seq_harness.cli.live import Live, table
+
+REACH = 'seq_harness.worker.policies.reach:Reach'
+HOLD = 'seq_harness.worker.policies.hold:Hold'
+
+READY_WITHIN_S = 60.0
+"""How long the worker and the node may take to be ready."""
+
+TARGETS_REACHED = 'policy:targets_reached'
+
+
+class Interrupted(Exception):
+    """The user wants the demo to end."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo; 0 only if the targets were reached, or the bag played through."""
+    arguments = _parser().parse_args(argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    with tempfile.TemporaryDirectory(prefix='seq-harness-demo-') as logs:
+        try:
+            return _run(arguments, Path(logs))
+        except (ChildFailed, TimeoutError, OSError, ValueError) as error:
+            print(f'demo: {error}', file=sys.stderr)
+            return 1
+        except Interrupted:
+            print('demo: interrupted', file=sys.stderr)
+            return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog='demo', description=__doc__)
+    parser.add_argument('--seconds', type=float, default=60.0, help='longest episode, in seconds')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
+    parser.add_argument('--bag', type=Path, metavar='PATH', help='a rosbag2 in place of the arm')
+    parser.add_argument('--policy', metavar='MODULE:CLASS', help='what the worker serves')
+    parser.add_argument('--params-file', type=Path, help='parameters of the harness')
+    return parser
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise Interrupted
+
+
+def _run(arguments: argparse.Namespace, logs: Path) -> int:
+    # rclpy is imported only here, so that --help and a wrong argument answer without it.
+    from seq_harness.ros.watcher import Watcher
+
+    policy, params = arguments.policy or REACH, arguments.params_file or _demo_parameters()
+    if arguments.bag is not None:
+        policy, params = _for_bag(arguments, logs)
+    with Children(logs) as children:
+        children.start('worker', ['worker', policy, '--port', '0'])
+        if arguments.bag is None:
+            children.start('sim_arm', ['sim-arm'])
+        url = _worker_url(children)
+        children.start('harness', _harness(arguments, params, url))
+        with Watcher() as watcher:
+            each = children.check
+            watcher.wait(lambda: watcher.ready, READY_WITHIN_S, 'a ready harness', each)
+            refusal = watcher.call_start(each)
+            if refusal:
+                raise ChildFailed(f'the start was refused: {refusal}')
+            if arguments.bag is not None:
+                children.start('play_bag', ['play-bag', str(arguments.bag)])
+            _follow(arguments, watcher, children)
+            figures = dict(watcher.figures)
+        children.end()
+    print(table(figures))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures, indent=2) + '\n')
+    return _verdict(arguments, figures)
+
+
+def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> None:
+    """Show the episode until it ends; end it after the given time, or with the bag."""
+    live = Live(arguments.seconds)
+    end = time.monotonic() + arguments.seconds
+    needed = ['worker', 'harness'] if arguments.bag else None
+
+    def each() -> None:
+        children.check(needed)
+        live.show(watcher.figures)
+
+    def over() -> bool:
+        bag_ended = arguments.bag is not None and children.ended('play_bag') is not None
+        return bool(watcher.reason) or bag_ended or time.monotonic() > end
+
+    try:
+        watcher.wait(over, arguments.seconds + 60.0, 'the end of the episode', each)
+        if not watcher.reason:
+            watcher.call_stop(each)
+            watcher.wait(lambda: bool(watcher.reason), 5.0, 'the stop', each)
+    finally:
+        live.close()
+
+
+def _harness(arguments: argparse.Namespace, params: Path, url: str) -> list[str]:
+    command = ['harness', '--ros-args', '--params-file', str(params), '-p', f'worker_url:={url}']
+    if arguments.bag is not None:
+        command += ['-p', 'use_sim_time:=true']
+    return command
+
+
+def _worker_url(children: Children) -> str:
+    """Wait for the line with which a worker says where it listens."""
+    end = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < end:
+        children.check(['worker'])
+        found = re.search(r'serving \S+ on (ws://\S+)', children.log('worker').read_text())
+        if found:
+            return found.group(1)
+        time.sleep(0.02)
+    raise TimeoutError(f'the worker did not listen within {READY_WITHIN_S:g} s')
+
+
+def _demo_parameters() -> Path:
+    from ament_index_python.packages import get_package_share_directory
+
+    return Path(get_package_share_directory('seq_harness')) / 'config' / 'demo.yaml'
+
+
+def _for_bag(arguments: argparse.Namespace, logs: Path) -> tuple[str, Path]:
+    """Return the policy and the parameters for a bag: those given, or ones that fit it."""
+    from seq_harness.cli.bag_parameters import parameters_for
+
+    values, is_of_the_arm = parameters_for(arguments.bag)
+    policy = arguments.policy or (REACH if is_of_the_arm else HOLD)
+    if arguments.params_file is not None or is_of_the_arm:
+        return policy, arguments.params_file or _demo_parameters()
+    made = logs / 'bag.yaml'
+    # JSON is YAML too.
+    made.write_text(json.dumps({'/**': {'ros__parameters': values}}, indent=2))
+    return policy, made
+
+
+def _verdict(arguments: argparse.Namespace, figures: dict[str, Any]) -> int:
+    reason = str(figures.get('reason', ''))
+    if arguments.bag is None:
+        if reason == TARGETS_REACHED:
+            return 0
+        print(f'demo: the targets were not reached: {reason}', file=sys.stderr)
+        return 1
+    if reason in ('stop', TARGETS_REACHED) and figures.get('rows', {}).get('emitted'):
+        return 0
+    print(f'demo: the bag did not run through the node: {reason}', file=sys.stderr)
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
