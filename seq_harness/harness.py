@@ -16,7 +16,13 @@ from seq_harness.observation import ObservationSpec
 from seq_harness.outputs import Outputs
 from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.player import ChunkPlayer
-from seq_harness.playback.session import CEILING_NS, Commands, FLOOR_NS, Session
+from seq_harness.playback.session import (
+    CEILING_NS,
+    Commands,
+    FLOOR_NS,
+    require_session,
+    Session,
+)
 from seq_harness.playback.statistics import Distribution
 from seq_harness.playback.uplink import PolicyError, StateLost, WorkerLost
 
@@ -231,6 +237,7 @@ class Harness:
         self._number += 1
         try:
             opened = self._open_episode()
+            require_session(opened.session)
         except Exception as error:
             logger.exception('the episode did not open')
             self._finish(Report(State.IDLE, self._number, _reason_of(error), {}))

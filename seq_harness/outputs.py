@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+import logging
 from typing import Any
 
 from seq_harness.playback.session import Commands
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Outputs:
         for channel, value in commands.items():
             output = self._outputs.get(channel)
             if output is None:
+                if not self.unknown[channel]:
+                    logger.warning('commands for %r are dropped: no such channel here', channel)
                 self.unknown[channel] += 1
             else:
                 made.append((output, output.encode(value)))

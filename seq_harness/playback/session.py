@@ -34,3 +34,26 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Release what the session holds (R6)."""
+
+
+class NotASession(TypeError):
+    """What was to answer commands does not; says what to put above it (R9)."""
+
+
+def require_session(candidate: object) -> None:
+    """
+    Refuse what answers chunks, or cannot be cancelled and closed, where a session is needed.
+
+    Raises
+    ------
+    NotASession
+        Says what came and what to do.
+
+    """
+    name = type(candidate).__name__
+    if hasattr(candidate, 'infer'):
+        raise NotASession(f'{name} answers chunks, not commands: put a ChunkPlayer above it')
+    wanted = ('__call__', 'cancel', 'close')
+    missing = [method for method in wanted if not callable(getattr(candidate, method, None))]
+    if missing:
+        raise NotASession(f'a session has {", ".join(wanted)}; {name} lacks {", ".join(missing)}')
