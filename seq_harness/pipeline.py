@@ -44,8 +44,8 @@ class Pipeline:
         if declaration.action is not None:
             raise DeclarationRefused(
                 f'the policy declares {declaration.action.action_space} actions of '
-                f'{declaration.action.robot!r} by a robot contract; this node plays absolute joint '
-                'positions by named columns: serve it with `columns` and `actions` instead'
+                f'{declaration.action.robot!r} by a robot contract; this node plays absolute '
+                'joint positions by named columns: serve it with `columns` and `actions` instead'
             )
         self._settings = settings
         self._declaration = declaration
