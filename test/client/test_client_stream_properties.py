@@ -1,0 +1,215 @@
+"""Whatever happens on the way, an act reads the real observations or what was declared skipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client.model_worker import ModelWorker
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
+
+from seq_harness.client.posts import Job, Post, Question, StreamLimits, WhenBehind
+from seq_harness.client.stream import ObservationStream
+from seq_harness.contract import obs_schedule
+
+LIMITS = StreamLimits(unsent_frames=8, references=5, post_bytes=12)
+
+offsets = st.lists(st.integers(-12, 0), min_size=1, max_size=4, unique=True)
+keys = st.one_of(
+    st.fixed_dictionaries({'at': offsets}),
+    st.fixed_dictionaries({'every': st.integers(1, 5)}),
+    st.just({}),
+)
+declarations = st.one_of(
+    st.none(),
+    st.just({}),
+    st.fixed_dictionaries({'every': st.integers(1, 5)}),
+    st.fixed_dictionaries(
+        {
+            'streams': st.dictionaries(st.sampled_from('abc'), keys, max_size=3),
+            'pad': st.sampled_from(['repeat_first', 'drop']),
+        }
+    ),
+)
+
+
+def payload_of(number: int) -> bytes:
+    return number.to_bytes(2, 'big')
+
+
+class StreamMachine(RuleBasedStateMachine):
+    """A robot, its stream and workers; every hand-over may come late, fail or be refused."""
+
+    @initialize(declaration=declarations, when_behind=st.sampled_from(WhenBehind))
+    def open(self, declaration: dict[str, Any] | None, when_behind: WhenBehind) -> None:
+        self.schedule = obs_schedule.of(declaration)
+        self.worker = ModelWorker(self.schedule)
+        self.workers = 1
+        self.stream = ObservationStream(self.schedule, 'ep', 'w1', LIMITS, when_behind)
+        self.number = 0
+        self.job: Job | None = None
+        self.post: Post | None = None
+        self.acting: int | None = None
+        self.question: Question | None = None
+
+    # The robot's thread.
+
+    @rule()
+    def observe(self) -> None:
+        taken = self.stream.observe(self.number, {'n': self.number})
+        self.number += taken.name == 'ACCEPTED'
+
+    @rule()
+    def skip(self) -> None:
+        self.stream.skip(self.number)
+        self.number += 1
+
+    @rule(ahead=st.integers(0, 12))
+    def expect(self, ahead: int) -> None:
+        self.stream.expect(self.number + ahead)
+
+    # The encoder's.
+
+    @precondition(lambda self: self.job is None)
+    @rule()
+    def encode_begins(self) -> None:
+        self.job = self.stream.next_job()
+
+    @precondition(lambda self: self.job is not None)
+    @rule(works=st.booleans())
+    def encode_ends(self, works: bool) -> None:
+        job, self.job = self.job, None
+        assert job is not None
+        if works:
+            self.stream.encoded(job, payload_of(job.number))
+        else:
+            self.stream.unencodable(job)
+
+    # The poster's.
+
+    @precondition(lambda self: self.post is None)
+    @rule()
+    def post_begins(self) -> None:
+        self.post = self.stream.next_post()
+
+    @precondition(lambda self: self.post is not None)
+    @rule(outcome=st.sampled_from(['landed', 'answer lost', 'failed', 'refused']))
+    def post_ends(self, outcome: str) -> None:
+        post, self.post = self.post, None
+        assert post is not None
+        arrives = post.generation == self.stream.restarts and outcome in ('landed', 'answer lost')
+        if arrives:
+            self.worker.observe(post)
+        if outcome == 'landed' and arrives:
+            self.stream.landed(post)
+        elif outcome == 'refused':
+            self.stream.refused(post)
+        else:
+            self.stream.failed(post)
+
+    # The runtime's.
+
+    @precondition(lambda self: self.acting is None)
+    @rule()
+    def act_begins(self) -> None:
+        self.acting = self.number
+        self.number += 1
+        self.stream.begin_act(self.acting)
+        self.stream.own(self.acting, payload_of(self.acting))
+
+    @precondition(lambda self: self.acting is not None and self.question is None)
+    @rule()
+    def act_goes_out(self) -> None:
+        if not self.stream.clear():
+            self.let_it_settle()
+        assert self.stream.clear()
+        assert self.acting is not None
+        self.question = self.stream.ask()
+        self.worker.take(self.question, payload_of(self.acting))
+
+    @precondition(lambda self: self.question is not None)
+    @rule()
+    def act_is_served(self) -> None:
+        question = self.question
+        assert question is not None
+        if question.generation == self.stream.restarts:
+            self.let_it_settle()
+            assert self.worker.missing(question) == set()
+            self.check_picks(question)
+            self.worker.serve(question)
+        self.stream.served(question)
+        self.acting = self.question = None
+
+    @precondition(lambda self: self.question is not None)
+    @rule()
+    def act_must_go_again(self) -> None:
+        assert self.acting is not None
+        self.stream.returned(self.acting)
+        self.question = None
+
+    @precondition(lambda self: self.question is not None)
+    @rule(back=st.integers(0, 14))
+    def worker_asks_again(self, back: int) -> None:
+        question = self.question
+        assert question is not None
+        if question.generation == self.stream.restarts:
+            self.stream.returned(question.number)
+            self.stream.resend(max(0, question.seq - back))
+            if self.stream.restarts != question.generation:
+                self.post = None
+            self.question = None
+
+    @precondition(lambda self: self.acting is not None)
+    @rule()
+    def act_fails(self) -> None:
+        assert self.acting is not None
+        self.stream.unanswered(self.acting)
+        self.acting = self.question = None
+
+    @rule()
+    def worker_restarts(self) -> None:
+        self.workers += 1
+        self.worker = ModelWorker(self.schedule)
+        self.stream.meet(f'w{self.workers}')
+
+    # What must hold.
+
+    def let_it_settle(self) -> None:
+        """Finish what is under way, and let the encoder and the poster run until they rest."""
+        if self.post is not None:
+            self.post_ends('landed')
+        if self.job is not None:
+            self.encode_ends(True)
+        while True:
+            while (job := self.stream.next_job()) is not None:
+                self.stream.encoded(job, payload_of(job.number))
+            post = self.stream.next_post()
+            if post is None:
+                return
+            self.worker.observe(post)
+            self.stream.landed(post)
+
+    def check_picks(self, question: Question) -> None:
+        base = question.number - question.seq
+        skipped = self.worker.skipped[question.episode_id]
+        for seq, payload in self.worker.picks(question):
+            if payload is None:
+                assert seq in skipped
+            else:
+                assert payload == payload_of(seq + base)
+        if self.stream.reads_past:
+            told = self.worker.told[question.episode_id]
+            assert set(range(question.seq + 1)) <= told
+
+    @invariant()
+    def is_bounded(self) -> None:
+        if not hasattr(self, 'stream'):
+            return
+        # What is sent again for another worker was bounded when it was taken.
+        figures = self.stream.figures()
+        assert figures.backlog <= LIMITS.unsent_frames + 1 + figures.resent
+
+
+TestStream = StreamMachine.TestCase
+TestStream.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
