@@ -47,3 +47,7 @@ def _help(stream: TextIO) -> None:
     print(file=stream)
     for name, (_, summary) in COMMANDS.items():
         print(f'  {name:<11} {summary}', file=stream)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
