@@ -13,9 +13,7 @@ from seq_harness.contract.schemas import schema_document
 def main(argv: list[str] | None = None) -> int:
     """Write one JSON document: the models' schemas and the table of errors."""
     parser = argparse.ArgumentParser(prog='seq-harness schemas', description=main.__doc__)
-    parser.add_argument(
-        '-o', '--output', type=Path, help='file to write, not standard output'
-    )
+    parser.add_argument('-o', '--output', type=Path, help='file to write, not standard output')
     output: Path | None = parser.parse_args(argv).output
     text = json.dumps(schema_document(), indent=2) + '\n'
     if output is None:

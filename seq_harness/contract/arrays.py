@@ -76,7 +76,7 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
     """
     try:
         return _read(fields)
-    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
         if isinstance(error, ArrayRefused):
             raise
         raise ArrayRefused(f'a map that claims to be an array is none: {error}') from error
@@ -127,8 +127,13 @@ def _scalar(dtype: np.dtype[Any], data: Any) -> Any:
     # The width of a text type is the sender's word: the value itself says what to allocate.
     if dtype.kind in 'SU' and isinstance(data, (str, bytes)):
         return np.array(data)[()]
-    if dtype.kind not in 'SU' and isinstance(data, (bool, int, float)):
-        return np.array(data, dtype)[()]
+    if dtype.kind in 'iu' and isinstance(data, int):
+        limits = np.iinfo(dtype)
+        if limits.min <= data <= limits.max:
+            return np.array(data, dtype)[()]
+    elif dtype.kind not in 'iuSU' and isinstance(data, (bool, int, float)):
+        with np.errstate(over='raise'):
+            return np.array(data, dtype)[()]
     raise ArrayRefused(f'a scalar of type {dtype.str} cannot hold {data!r:.80}')
 
 

@@ -23,12 +23,12 @@ class Episode:
 
     @property
     def id(self) -> str:
-        """The episode's id, as the robot named it."""
+        """Return the episode's id, as the robot named it."""
         return self._id
 
     @property
     def steps(self) -> int:
-        """How many acts were answered before this one."""
+        """Count the acts that were answered before this one."""
         return self._steps
 
     def __repr__(self) -> str:

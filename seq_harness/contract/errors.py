@@ -116,7 +116,7 @@ class ErrorBody(WireModel):
 
     @property
     def status(self) -> int:
-        """The HTTP status that the table gives its code."""
+        """Return the HTTP status that the table gives its code."""
         return ERRORS[self.code].status
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import copy
+import itertools
 import struct
 from typing import Any
 
@@ -93,12 +94,9 @@ def _split(body: bytes) -> tuple[bytes, list[bytes]]:
         raise FramesError(
             f'the lengths make {start + text_length + sum(lengths)} bytes, the body is {len(body)}'
         )
-    text, at = body[start : start + text_length], start + text_length
-    segments: list[bytes] = []
-    for length in lengths:
-        segments.append(body[at : at + length])
-        at += length
-    return text, segments
+    text_end = start + text_length
+    ends = itertools.accumulate(lengths, initial=text_end)
+    return body[start:text_end], [body[at:end] for at, end in itertools.pairwise(ends)]
 
 
 def _frames_of(body: dict[str, Any], copied: bool = False) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,8 @@ from seq_harness.contract.camera import Filter, Fit, JPEG_QUALITY
 _DEPTH_IN_MM = {'m': 1000.0, 'mm': 1.0}
 _MAX_DEPTH_MM = 65535
 _PNG = b'\x89PNG\r\n\x1a\n'
+_SIZE = struct.Struct('>HH')
+_LENGTH = struct.Struct('>H')
 # Every start-of-frame marker of a JPEG: C0 to CF without the three that are none.
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -155,9 +158,9 @@ def _jpeg_size(raw: bytes) -> tuple[int, int] | None:
     while at + 9 <= len(raw) and raw[at] == 0xFF:
         marker = raw[at + 1]
         if marker in _JPEG_SIZES:
-            height, width = raw[at + 5 : at + 7], raw[at + 7 : at + 9]
-            return int.from_bytes(width, 'big'), int.from_bytes(height, 'big')
+            height, width = _SIZE.unpack_from(raw, at + 5)
+            return width, height
         # A filler byte stands alone; every other segment says its length.
-        length = int.from_bytes(raw[at + 2 : at + 4], 'big')
+        (length,) = _LENGTH.unpack_from(raw, at + 2)
         at += 1 if marker == 0xFF else 2 + max(2, length)
     return None

@@ -142,4 +142,6 @@ def _check_key(key: Any, received: bool) -> None:
 def _numpy_to_map(value: Any) -> dict[bytes, Any]:
     if isinstance(value, np.ndarray):
         return array_to_map(value)
-    return scalar_to_map(value)
+    if isinstance(value, np.generic):
+        return scalar_to_map(value)
+    raise OverflowError(f'{value!r:.80} is wider than 64 bits')

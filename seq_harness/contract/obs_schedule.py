@@ -42,7 +42,7 @@ class Schedule:
 
     @property
     def furthest(self) -> int:
-        """The lowest offset of any window, 0 where there is none."""
+        """Return the lowest offset of any window, 0 where there is none."""
         return min((min(offsets) for offsets in self.windows.values()), default=0)
 
 
