@@ -7,8 +7,9 @@ package_name = 'seq_harness'
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.9']
 BAGS = ['rosbags>=0.10']
-SIM: list[str] = []
+SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']
+DEV = ['mypy', 'ruff', 'types-PyYAML', 'types-setuptools', 'types-tqdm']
 
 
 def shared_files(folder: str) -> list[tuple[str, list[str]]]:
@@ -43,13 +44,14 @@ setup(
         'websockets>=15.0',
         'msgpack>=1.0',
         'Pillow>=9.1',
+        'typing-extensions>=4.6',
     ],
     extras_require={
         'worker': WORKER,
         'bags': BAGS,
         'sim': SIM,
         'test': TEST,
-        'dev': [*WORKER, *BAGS, *SIM, *TEST, 'mypy', 'ruff'],
+        'dev': [*WORKER, *BAGS, *SIM, *TEST, *DEV],
     },
     zip_safe=True,
     maintainer='seq_harness maintainers',

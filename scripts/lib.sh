@@ -249,7 +249,7 @@ heed_interrupts() {
 sweep_shared_memory() {
   local lock free file
   while IFS= read -r lock; do
-    exec {free}<"$lock" || continue
+    { exec {free}<"$lock"; } 2>/dev/null || continue
     if flock --nonblock "$free"; then
       file=${lock%_?l}
       rm -f "$file" "$lock" "/dev/shm/sem.${file##*/}_mutex"
