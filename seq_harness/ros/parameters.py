@@ -42,7 +42,7 @@ def read_settings(node: Node) -> Settings:
         Names the parameter and what is allowed.
 
     """
-    names = node.list_parameters([], 0).result.names
+    names = node.list_parameters([], 0).names
     values = {
         name: _plain(node.get_parameter(name).value)
         for name in names
