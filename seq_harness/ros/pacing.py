@@ -15,8 +15,11 @@ from rclpy.duration import Duration
 
 logger = logging.getLogger(__name__)
 
-YIELD_NS = 300_000
+YIELD_NS = 400_000
 """A sleep ends this long before its instant; the rest is spent yielding, to be punctual."""
+
+HOLD_NS = 200_000
+"""The last part is spent without giving the interpreter away: no other thread has it then."""
 
 
 class Pacer(Protocol):
@@ -48,8 +51,12 @@ class SteadyPacer:
         rest_ns = instant_ns - YIELD_NS - time.monotonic_ns()
         if rest_ns > 0:
             self._woken.wait(rest_ns / 1e9)
-        while not self._woken.is_set() and time.monotonic_ns() < instant_ns:
-            time.sleep(0)
+        while not self._woken.is_set():
+            rest_ns = instant_ns - time.monotonic_ns()
+            if rest_ns <= 0:
+                break
+            if rest_ns > HOLD_NS:
+                time.sleep(0)
         self._woken.clear()
 
     def wake(self) -> None:
