@@ -168,5 +168,5 @@ def _check_carried(dtype: np.dtype[Any]) -> None:
 
 def _data_of(array: Array) -> memoryview | bytes:
     if array.dtype.kind in _NUMBERS and array.size:
-        return np.ascontiguousarray(array).data
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     return array.tobytes()

@@ -62,7 +62,7 @@ def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> A
         )
     except MsgpackError:
         raise
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise MsgpackError(f'the body is no msgpack value: {error!r:.300}') from error
     _check(value, 0, received=True)
     return value
