@@ -57,6 +57,10 @@ class Children:
         """Return the file that takes what the child writes."""
         return self._logs / f'{name}.log'
 
+    def pid(self, name: str) -> int:
+        """Return the process id of a child."""
+        return self._children[name].pid
+
     def ended(self, name: str) -> int | None:
         """Return the exit status of a child, or None while it runs."""
         return self._children[name].poll()

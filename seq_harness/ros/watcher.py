@@ -32,18 +32,18 @@ class Watcher:
         """`harness` and `arm` are the full names of the nodes to watch."""
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = Node('watcher', context=self._context, use_global_arguments=False)
+        self.node = Node('watcher', context=self._context, use_global_arguments=False)
         self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+        self._executor.add_node(self.node)
         self.figures: dict[str, Any] = {}
         """The newest figures of the harness and of the arm."""
         self._arm: dict[str, Any] = {}
-        self._start = self._node.create_client(Trigger, f'{harness}/start')
-        self._stop = self._node.create_client(Trigger, f'{harness}/stop')
+        self._start = self.node.create_client(Trigger, f'{harness}/start')
+        self._stop = self.node.create_client(Trigger, f'{harness}/stop')
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._node.create_subscription(String, f'{harness}/episode', self._on_episode, latched)
-        self._node.create_subscription(Float64, f'{arm}/target_distance', self._on_distance, 1)
-        self._node.create_subscription(Int32, f'{arm}/targets_reached', self._on_reached, latched)
+        self.node.create_subscription(String, f'{harness}/episode', self._on_episode, latched)
+        self.node.create_subscription(Float64, f'{arm}/target_distance', self._on_distance, 1)
+        self.node.create_subscription(Int32, f'{arm}/targets_reached', self._on_reached, latched)
 
     def __enter__(self) -> Watcher:
         """Watch."""
@@ -57,7 +57,7 @@ class Watcher:
     ) -> None:
         """Take the node out of the graph."""
         self._executor.shutdown()
-        self._node.destroy_node()
+        self.node.destroy_node()
         rclpy.shutdown(context=self._context)
 
     @property

@@ -1,0 +1,225 @@
+"""The node as a process, over DDS, with a worker and a simulated arm as other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import os
+from pathlib import Path
+import re
+import signal
+import time
+from typing import Any
+
+import pytest
+from std_msgs.msg import Float64MultiArray
+from support.waiting import socket_inodes, wait_for
+
+from seq_harness.cli.children import Children
+from seq_harness.ros.watcher import Watcher
+
+CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
+REACH = 'seq_harness.worker.policies.reach'
+
+
+class Rig:
+    """A worker, an arm and a harness; and a watcher of what goes out."""
+
+    def __init__(self, children: Children, watcher: Watcher) -> None:
+        self.children = children
+        self.watcher = watcher
+        self.setpoints: list[float] = []
+        topic = 'forward_position_controller/commands'
+        watcher.node.create_subscription(
+            Float64MultiArray, topic, lambda _: self.setpoints.append(time.monotonic()), 10
+        )
+
+    def worker(self, policy: str = f'{REACH}:Reach', port: int = 0) -> str:
+        self.children.start('worker', ['worker', policy, '--port', str(port)])
+        log = self.children.log('worker')
+        pattern = re.compile(r'serving \S+ on (ws://\S+)')
+        wait_for(lambda: bool(pattern.search(log.read_text())), 10.0, 'the worker')
+        found = pattern.search(log.read_text())
+        return found.group(1) if found else ''
+
+    def harness(self, url: str, *parameters: str) -> None:
+        command = ['harness', '--ros-args', '--params-file', str(CONFIG)]
+        for parameter in (f'worker_url:={url}', *parameters):
+            command += ['-p', parameter]
+        self.children.start('harness', command)
+
+    def until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+        self.watcher.wait(condition, within_s, what, lambda: None)
+
+    def begin(self) -> None:
+        self.until(lambda: self.watcher.ready, 20.0, 'a ready harness')
+        assert self.watcher.call_start(lambda: None) == ''
+        count = len(self.setpoints)
+        self.until(lambda: len(self.setpoints) > count + 2, 10.0, 'setpoints')
+
+    def ended(self, within_s: float = 5.0) -> str:
+        self.until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
+        return self.watcher.reason
+
+    def quiet_after(self, instant: float) -> bool:
+        """Whether no setpoint came later than one period after `instant`."""
+        until = time.monotonic() + 0.5
+        self.until(lambda: time.monotonic() > until, 2.0, 'half a second')
+        return all(at < instant + 0.06 for at in self.setpoints)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    with Children(tmp_path) as children:
+        children.start('sim_arm', ['sim-arm'])
+        with Watcher() as watcher:
+            yield Rig(children, watcher)
+
+
+@pytest.mark.parametrize('policy', ['Reach', 'ReachEvery', 'ReachWindow'])
+def test_the_arm_reaches_three_targets_whatever_the_policy_reads(rig: Rig, policy: str) -> None:
+    """Observations beyond the act's own go ahead over the stream."""
+    rig.harness(rig.worker(f'{REACH}:{policy}'))
+    rig.begin()
+    assert rig.ended(30.0) == 'policy:targets_reached'
+    figures = rig.watcher.figures
+    rows = figures['rows']
+    lost = sum(rows['dropped'].values())
+    assert rows['scheduled'] == rows['emitted'] + rows['merged'] + lost + rows['held']
+    assert figures['starved_s'] == 0
+    posted = figures['policy']['stream']['posted']
+    assert (posted > 0) is (policy != 'Reach')
+
+
+def test_the_plain_mode_drains_each_chunk(rig: Rig) -> None:
+    rig.harness(rig.worker(), 'asking:=drain', 'handoff:=arrival')
+    rig.begin()
+    assert rig.ended(40.0) == 'policy:targets_reached'
+    assert rig.watcher.figures['rows']['dropped'] == {}
+
+
+def test_a_trajectory_controller_is_driven_too(rig: Rig) -> None:
+    topic = 'joint_trajectory_controller/joint_trajectory'
+    rig.harness(
+        rig.worker(),
+        'channels.arm.type:=joint_trajectory',
+        f'channels.arm.topic:={topic}',
+    )
+    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    assert rig.watcher.call_start(lambda: None) == ''
+    assert rig.ended(40.0) == 'policy:targets_reached'
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_play_at_once_and_the_process_with_0(rig: Rig, number: int) -> None:
+    rig.harness(rig.worker())
+    rig.begin()
+    at = time.monotonic()
+    os.kill(rig.children.pid('harness'), number)
+    wait_for(lambda: rig.children.ended('harness') is not None, 2.0, 'the end of the node')
+    assert rig.children.ended('harness') == 0
+    assert rig.quiet_after(at)
+    assert 'Traceback' not in rig.children.log('harness').read_text()
+
+
+def test_stop_ends_play_and_another_start_begins_afresh(rig: Rig) -> None:
+    rig.harness(rig.worker())
+    rig.begin()
+    assert rig.watcher.call_start(lambda: None) != '', 'a second start is refused'
+    assert rig.watcher.call_stop(lambda: None) == ''
+    assert rig.ended() == 'stop'
+    assert rig.quiet_after(time.monotonic())
+    assert rig.watcher.call_start(lambda: None) == ''
+    rig.until(lambda: rig.watcher.live, 5.0, 'a second episode')
+
+
+def test_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> None:
+    rig.harness(rig.worker(), 'reconnect_s:=0.5')
+    rig.begin()
+    os.kill(rig.children.pid('worker'), signal.SIGKILL)
+    assert rig.ended(10.0).startswith('worker_lost')
+    assert rig.quiet_after(time.monotonic())
+    assert rig.watcher.call_start(lambda: None) == 'no worker is connected'
+
+
+def test_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
+    url = rig.worker()
+    rig.harness(url, 'reconnect_s:=8.0')
+    rig.begin()
+    os.kill(rig.children.pid('worker'), signal.SIGKILL)
+    wait_for(lambda: rig.children.ended('worker') is not None, 5.0, 'the end of the worker')
+    rig.worker(port=int(re.findall(r':(\d+)/', url)[0]))
+    # The new process has seen no target before: it counts three more.
+    assert rig.ended(40.0) == 'policy:targets_reached'
+
+
+def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
+    rig.harness(rig.worker())
+    rig.begin()
+    os.kill(rig.children.pid('sim_arm'), signal.SIGSTOP)
+    at = time.monotonic()
+    try:
+        assert re.match('stale_input: (state|front)', rig.ended())
+    finally:
+        os.kill(rig.children.pid('sim_arm'), signal.SIGCONT)
+    assert rig.quiet_after(at + 0.25)
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'said'),
+    [
+        ('ratehz:=20.0', "'ratehz' is unknown"),
+        ('rate_hz:=fast', "'rate_hz' must be a double"),
+        ('rate_hz:=0.0', r"'rate_hz' must be a double in \[0.01, 1000\]; got 0.0"),
+        ('channels.arm.topci:=x', "'channels.arm.topci' is unknown"),
+    ],
+)
+def test_a_wrong_parameter_stops_the_start_by_name(rig: Rig, parameter: str, said: str) -> None:
+    rig.harness('ws://127.0.0.1:1', parameter)
+    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    assert rig.children.ended('harness') == 2
+    assert re.search(said, rig.children.log('harness').read_text())
+
+
+def test_an_integer_serves_for_a_double(rig: Rig) -> None:
+    rig.harness(rig.worker(), 'rate_hz:=20', 'episode_s:=1')
+    rig.begin()
+    assert rig.ended(5.0) == 'deadline'
+
+
+def test_an_unreachable_worker_is_named_and_the_process_ends_with_1(rig: Rig) -> None:
+    rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=0.5')
+    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    assert rig.children.ended('harness') == 1
+    assert 'ws://127.0.0.1:1' in rig.children.log('harness').read_text()
+
+
+def test_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
+    rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=60.0')
+    log = rig.children.log('harness')
+    wait_for(lambda: 'connecting' in log.read_text(), 10.0, 'the connect')
+    os.kill(rig.children.pid('harness'), signal.SIGINT)
+    wait_for(lambda: rig.children.ended('harness') is not None, 2.0, 'the end of the node')
+    assert rig.children.ended('harness') == 0
+
+
+def test_a_preview_moves_nothing(rig: Rig) -> None:
+    rig.harness(rig.worker(), 'preview:=true', 'episode_s:=1.0')
+    shown: list[Any] = []
+    topic = 'harness/preview/forward_position_controller/commands'
+    rig.watcher.node.create_subscription(Float64MultiArray, topic, shown.append, 10)
+    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    assert rig.watcher.call_start(lambda: None) == ''
+    assert rig.ended(10.0) == 'deadline'
+    assert shown
+    assert not rig.setpoints
+
+
+def test_no_socket_of_ros_is_open(rig: Rig) -> None:
+    """ROS traffic stays in shared memory in an environment of ours."""
+    if 'DEFAULT_PROFILES_FILE' not in ' '.join(os.environ):
+        pytest.skip('a sourced ROS 2 chooses its own transports')
+    rig.harness(rig.worker())
+    rig.begin()
+    pid = rig.children.pid('harness')
+    opened = Path(f'/proc/{pid}/net/udp').read_text().splitlines()[1:]
+    assert not {line.split()[9] for line in opened} & socket_inodes(pid)
