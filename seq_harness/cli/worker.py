@@ -146,9 +146,10 @@ def _access(options: argparse.Namespace) -> Access:
 
 
 def _first_certificate(path: Path) -> str:
-    text = path.read_text()
-    end = text.index(ssl.PEM_FOOTER) + len(ssl.PEM_FOOTER)
-    return text[text.index(ssl.PEM_HEADER) : end]
+    """Return the first of the certificates in a PEM file, which is the server's own."""
+    before, footer, _ = path.read_text().partition(ssl.PEM_FOOTER)
+    _, header, encoded = before.rpartition(ssl.PEM_HEADER)
+    return f'{header}{encoded}{footer}'
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -160,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--host', default=LOOPBACK, help='the address to listen on (%(default)s)')
     parser.add_argument(
-        '--port', type=int, default=DEFAULT_PORT, help='0 picks a free one (%(default)s)'
+        '--port', type=_port, default=DEFAULT_PORT, help='0 picks a free one (%(default)s)'
     )
     parser.add_argument(
         '--token-file', type=Path, help='a file with the bearer token that clients must show'
@@ -185,6 +186,12 @@ def _parser() -> argparse.ArgumentParser:
         '--debug', action='store_true', help="send a failing policy's traceback to the client"
     )
     return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'a port of 0..65535 was expected, got {text!r}')
+    return int(text)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seq_harness.worker.ask import Ask
@@ -34,6 +34,13 @@ class Act:
     """Requests that wait for the reply."""
     withdrawn: bool = False
     """Whether it was given up; a request with its id is then a new act."""
+
+    def settle(self, reply: Reply) -> None:
+        """Give the reply to whoever waits, and let go of what was only needed to make it."""
+        if not self.reply.done():
+            self.reply.set_result(reply)
+        self.ask = replace(self.ask, inputs=None, plan=None)
+        self.job = None
 
     def withdraw(self) -> bool:
         """Give the act up unless its inference has begun; tell whether it was given up."""

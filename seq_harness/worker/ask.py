@@ -87,6 +87,8 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
         ask = _Ask.model_validate(known)
     except ValidationError as error:
         raise invalid('an act', error) from None
+    if ask.request_id is not None and not ask.request_id.isascii():
+        raise Rejected(f'request_id must be ASCII text, got {ask.request_id!a}')
     return Ask(
         style=style,
         inputs=ask.inputs,

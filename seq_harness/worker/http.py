@@ -11,7 +11,7 @@ from aiohttp import web
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
 from seq_harness.contract.msgpack import MsgpackError, unpack
-from seq_harness.worker.ask import Caller
+from seq_harness.worker.ask import Caller, MAX_REQUEST_ID
 from seq_harness.worker.reply import Reply
 from seq_harness.worker.service import Worker
 
@@ -110,9 +110,13 @@ def decode(request: web.Request, data: bytes, raw: bool = False) -> Any:
 
 
 def _caller(request: web.Request) -> Caller:
-    request_id = request.headers.get(wire.HEADER_REQUEST_ID)
-    session = request.headers.get(wire.HEADER_SESSION, '')[:256]
-    return Caller(session, request_id=request_id[:256] if request_id else None)
+    session = _header(request, wire.HEADER_SESSION)
+    return Caller(session, request_id=_header(request, wire.HEADER_REQUEST_ID) or None)
+
+
+def _header(request: web.Request, name: str) -> str:
+    """Return a header's first characters, those that are plain text."""
+    return request.headers.get(name, '')[:MAX_REQUEST_ID].encode('ascii', 'ignore').decode()
 
 
 def respond(request: web.Request, reply: Reply) -> web.Response:
@@ -120,8 +124,8 @@ def respond(request: web.Request, reply: Reply) -> web.Response:
     headers = {}
     if reply.retry_after_s is not None:
         headers[wire.HEADER_RETRY_AFTER] = f'{reply.retry_after_s:g}'
-    if wire.HEADER_REQUEST_ID in request.headers:
-        headers[wire.HEADER_REQUEST_ID] = request.headers[wire.HEADER_REQUEST_ID][:256]
+    if request_id := _header(request, wire.HEADER_REQUEST_ID):
+        headers[wire.HEADER_REQUEST_ID] = request_id
     if wire.MSGPACK_TYPE in request.headers.get(wire.HEADER_ACCEPT, ''):
         body, content_type = reply.body, wire.MSGPACK_TYPE
     else:

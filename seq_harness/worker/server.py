@@ -58,9 +58,8 @@ class Access:
         """Tell, in constant time, whether the header shows the token."""
         if self.token is None:
             return True
-        shown = authorization.removeprefix(wire.BEARER) if authorization else ''
-        given = authorization.startswith(wire.BEARER)
-        return hmac.compare_digest(shown.encode(), self.token.encode()) and given
+        expected = f'{wire.BEARER}{self.token}'.encode()
+        return hmac.compare_digest(authorization.encode(errors='surrogateescape'), expected)
 
 
 def is_loopback(host: str) -> bool:
@@ -151,7 +150,7 @@ class Server:
             return await handler(request)
         except web.HTTPException as error:
             code = code_of_status(error.status)
-            failure: Exception = TransportError(code, f'{request.path}: {error.reason}')
+            failure: Exception = TransportError(code, f'{request.path!a}: {error.reason}')
         except Exception as error:
             failure = error
         return respond(request, self._worker.refuse(failure))

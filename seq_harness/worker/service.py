@@ -17,7 +17,7 @@ from seq_harness.contract.limits import MAX_EPISODE_ID
 from seq_harness.contract.model import WireModel
 from seq_harness.contract.observe import ObserveRequest
 from seq_harness.worker.acts import Act
-from seq_harness.worker.ask import Caller, read_ask
+from seq_harness.worker.ask import Caller, MAX_REQUEST_ID, read_ask
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.loading import Loading
 from seq_harness.worker.policy import Policy
@@ -238,4 +238,6 @@ def _known(model: type[M], method: str, body: Any) -> M:
 
 def _request_id(body: Any, caller: Caller) -> str | None:
     said = body.get(wire.KEY_REQUEST_ID) if isinstance(body, Mapping) else None
-    return said if isinstance(said, str) else caller.request_id
+    if isinstance(said, str) and said.isascii() and len(said) <= MAX_REQUEST_ID:
+        return said
+    return caller.request_id

@@ -187,8 +187,7 @@ class Serving:
         else:
             if not final:
                 episode.acts.forget(act)
-            if not act.reply.done():
-                act.reply.set_result(reply)
+            act.settle(reply)
             episode.acts.trim()
         finally:
             self._acts.discard(act)

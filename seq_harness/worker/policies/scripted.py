@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 import threading
 from typing import Any
@@ -20,8 +21,9 @@ class Scripted:
     Answer the given chunks in turn, in every episode from the first; the last one goes on.
 
     `errors` names acts of an episode, from 0, that fail instead, and with what message. An act
-    waits `delay_s` first and loading `load_s`; an act's own parameters `delay_s` and `error`
-    override both. `loads`, `starts`, `ends` and `seen` count and keep what the policy was given.
+    waits `delay_s` first, and loading `load_s`. An act's own parameters `delay_s` and `error`
+    come before both. `loads`, `begun`, `over` and `seen` tell what the policy was asked: how often
+    to load, the ids of the episodes that began and ended, and the last `keeps` inputs.
     """
 
     name = 'scripted'
@@ -47,14 +49,13 @@ class Scripted:
         }
         self.load_s = load_s
         self.loads = 0
-        self.seen: list[Any] = []
+        self.seen: deque[Any] = deque(maxlen=keeps)
         self.begun: list[str] = []
         self.over: list[str] = []
         self.release = threading.Event()
         """Cuts every delay short once it is set."""
         self._chunks = list(chunks)
         self._errors = {int(act): message for act, message in (errors or {}).items()}
-        self._keeps = keeps
 
     def load(self) -> None:
         """Take the time that loading was told to take."""
@@ -73,7 +74,7 @@ class Scripted:
         """Answer the next chunk of the episode."""
         turn = episode.state.get('turn', 0)
         episode.state['turn'] = turn + 1
-        self.seen = [*self.seen, inputs][-self._keeps :] if self._keeps else []
+        self.seen.append(inputs)
         self.release.wait(params['delay_s'])
         message = params['error'] or self._errors.get(turn, '')
         if message:
