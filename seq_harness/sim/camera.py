@@ -43,6 +43,10 @@ def table_point(u: float, v: float) -> tuple[float, float]:
     return EYE[0] - (v - HEIGHT / 2) / scale, EYE[1] - (u - WIDTH / 2) / scale
 
 
+class PhotographMissing(RuntimeError):
+    """The photograph on the table cannot be read; says what to install."""
+
+
 class Camera:
     """Takes pictures of the arm over the photograph that lies on its table."""
 
@@ -52,7 +56,7 @@ class Camera:
 
         Raises
         ------
-        RuntimeError
+        PhotographMissing
             When matplotlib, whose sample photograph it is, is not installed with its data.
 
         """
@@ -80,7 +84,7 @@ def _photograph() -> Image.Image:
         path = str(get_sample_data('grace_hopper.jpg', asfileobj=False))
         photograph = Image.open(path).convert('RGB')
     except (ImportError, OSError) as e:
-        raise RuntimeError(
+        raise PhotographMissing(
             f'the camera shows a sample photograph of matplotlib, which cannot be read ({e}); '
             'install matplotlib with its sample data'
         ) from e

@@ -13,7 +13,7 @@ from seq_harness.contract import obs_schedule
 from seq_harness.contract.episode import Episode
 from seq_harness.sim.arm import ArmModel, Verdict
 from seq_harness.sim.camera import Camera, HEIGHT, project, WIDTH
-from seq_harness.sim.kinematics import beyond_limits, forward, HOME, JOINT_NAMES
+from seq_harness.sim.kinematics import beyond_limits, forward, HOME, inverse, JOINT_NAMES
 from seq_harness.sim.targets import TargetEvent, TargetSequence
 from seq_harness.worker.policies.reach import find_target, Reach, ReachEvery, ReachWindow
 
@@ -110,6 +110,15 @@ def test_a_plan_made_on_the_way_goes_on_at_the_speed_of_the_one_before(camera: C
     later = {10: _observation(camera, FIRST, first[9].astype(float))}
     second = _asked(policy, episode, later, 10, 0)['actions']
     np.testing.assert_allclose(second[:6], first[10:], atol=0.005)
+
+
+def test_after_a_jump_it_starts_slowly_again(camera: Camera) -> None:
+    policy, episode = Reach(), Episode('e')
+    _asked(policy, episode, {0: _observation(camera, FIRST)}, 0)
+    there = np.array(inverse(*FIRST))
+    _asked(policy, episode, {16: _observation(camera, FIRST, there)}, 16)
+    answer = _asked(policy, episode, {20: _observation(camera, SECOND, there)}, 20)
+    assert np.abs(answer['actions'][0] - there).max() / ROW_S < 0.15
 
 
 @pytest.mark.parametrize('kind', ALL)
