@@ -1,0 +1,49 @@
+"""What every test module gets: a ROS domain of its own, and an end to what it started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import os
+
+from hypothesis import settings
+import pytest
+from support.domains import reserved_domain
+from support.processes import Leftovers
+
+settings.register_profile('here', deadline=None)
+settings.register_profile('ci', deadline=None, derandomize=True, print_blob=True)
+settings.load_profile('ci' if os.environ.get('CI') else 'here')
+
+LEFTOVERS = Leftovers(f'SEQ_HARNESS_TESTS_{os.getpid()}')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def ros_domain_id() -> Iterator[int]:
+    """Give the module, and the processes it starts, a ROS domain that nobody else has."""
+    outer = os.environ.get('ROS_DOMAIN_ID')
+    with reserved_domain() as domain:
+        os.environ['ROS_DOMAIN_ID'] = str(domain)
+        try:
+            yield domain
+        finally:
+            _restore('ROS_DOMAIN_ID', outer)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Fail the module when a process that it started outlives it, and end that process."""
+    os.environ[LEFTOVERS.mark] = '1'
+    try:
+        yield
+    finally:
+        os.environ.pop(LEFTOVERS.mark, None)
+        left = LEFTOVERS.end(patience_s=5.0)
+    if left:
+        pytest.fail('these outlived the tests that started them: ' + '; '.join(left))
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
