@@ -35,7 +35,7 @@ def line(figures: Mapping[str, Any]) -> str:
     return (
         f'step {shown(figures, "steps", "d")}'
         f'  held {shown(figures, "rows.held", "d")}'
-        f'  act {shown(figures, "policy.act_ms.p50")} ms'
+        f'  act {shown(figures, "policy.acts.round_trip_ms.p50")} ms'
         f'  age {shown(figures, "observation_age_ms.p50")} ms'
         f'  late {late} ms'
         f'  target {shown(figures, "target_distance_m", ".3f")} m'
@@ -78,7 +78,8 @@ _ROWS = (
     ('rows scheduled', '', ('rows.scheduled',)),
     ('  emitted, merged, held', '', ('rows.emitted', 'rows.merged', 'rows.held')),
     ('asks, answered, failed', '', ('asks.asked', 'asks.answered', 'asks.failed')),
-    ('act round trip p50, p99', 'ms', ('policy.act_ms.p50', 'policy.act_ms.p99')),
+    ('act round trip p50, p99', 'ms',
+     ('policy.acts.round_trip_ms.p50', 'policy.acts.round_trip_ms.p99')),
     ('observation age p50, p99', 'ms', ('observation_age_ms.p50', 'observation_age_ms.p99')),
     ('setpoint age p50, p99', 'ms', ('setpoint_age_ms.p50', 'setpoint_age_ms.p99')),
     ('setpoint lateness p50, p99, max', 'ms',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 import json
 import threading
 from typing import Any
@@ -16,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from seq_harness.client.registry import open_policy
+from seq_harness.client.registry import open_policy, Policy
 from seq_harness.client.runtime import Runtime
 from seq_harness.harness import Harness, Limits, Opened, State
 from seq_harness.inputs import Inputs, Verdict
@@ -36,6 +37,17 @@ STALLED_PERIODS = 3
 
 CLOSE_WITHIN_S = 1.0
 """How long each part may take to close."""
+
+
+@dataclass(frozen=True)
+class _Configured:
+    """What configuring opened; replaced whole by the executor's thread."""
+
+    policy: Policy
+    pipeline: Pipeline
+    pacer: Pacer
+    harness: Harness
+    paced: PacedThread
 
 
 class HarnessNode(LifecycleNode):
@@ -63,38 +75,51 @@ class HarnessNode(LifecycleNode):
             **kwargs,
         )
         self.settings = read_settings(self)
-        self._parts: ExitStack | None = None  # what configuring opened; the executor's thread
-        self._harness: Harness | None = None  # replaced by the executor's thread
-        self._pacer: Pacer | None = None
-        self._paced: PacedThread | None = None
-        self._policy: Any = None
         self._instruction: str = self.settings['instruction']
+        self._interrupted = threading.Event()
+        self._connecting: Policy | None = None  # set while configuring waits; read by interrupt
+        self._parts = ExitStack()  # closes what configuring opened
+        self._configured: _Configured | None = None
         self._active = False
-        self._period_ns = 0
         self._late_for: int | None = None
         self._faults: dict[str, str] = {}
-        self._interrupted = threading.Event()
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._changed = self.create_guard_condition(self._publish_episode)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_subscription(String, '~/instruction', self._on_instruction, LATCHED)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(0.02, self._watch_loop, clock=steady)
-        self.create_timer(0.2, self._publish_progress, clock=steady)
-        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        for period_s, callback in (
+            (0.02, self._watch_loop),
+            (0.2, self._publish_progress),
+            (1.0, self._publish_diagnostics),
+        ):
+            self.create_timer(period_s, callback, clock=_steady())
 
     # -- life
+
+    def configure_soon(self, on_failure: Callable[[], None]) -> None:
+        """Configure and activate on the executor's thread as soon as it spins."""
+
+        def once() -> None:
+            timer.cancel()
+            for trigger in (self.trigger_configure, self.trigger_activate):
+                if trigger() != TransitionCallbackReturn.SUCCESS:
+                    on_failure()
+                    return
+
+        timer = self.create_timer(0.0, once, clock=_steady())
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Connect, load, shake hands and warm up; then build the loop."""
         with ExitStack() as parts:
             try:
-                self._configure(parts)
+                self._configured = self._configure(parts)
             except Exception as error:
                 self.get_logger().error(f'configuring failed: {error}')
                 return TransitionCallbackReturn.FAILURE
+            finally:
+                self._connecting = None
             self._parts = parts.pop_all()
         return TransitionCallbackReturn.SUCCESS
 
@@ -107,74 +132,56 @@ class HarnessNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop now, and allow no more episodes."""
         self._active = False
-        if self._harness is not None:
-            self._harness.stop('deactivated')
+        if self._configured is not None:
+            self._configured.harness.stop('deactivated')
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Close what configuring opened, in reverse order."""
         self._active = False
-        parts, self._parts = self._parts, None
-        if parts is not None:
-            parts.close()
-        self._harness = None
+        self._parts.close()
+        self._configured = None
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop now, and close."""
         return self.on_cleanup(state)
 
-    def configure_soon(self, on_failure: Callable[[], None]) -> None:
-        """Configure and activate on the executor's thread as soon as it spins."""
-
-        def once() -> None:
-            timer.cancel()
-            for trigger in (self.trigger_configure, self.trigger_activate):
-                if trigger() != TransitionCallbackReturn.SUCCESS:
-                    on_failure()
-                    return
-
-        timer = self.create_timer(0.0, once, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
     @property
     def episode_is_live(self) -> bool:
         """Whether an episode is under way."""
-        harness = self._harness
-        return harness is not None and harness.report().state is not State.IDLE
+        configured = self._configured
+        return configured is not None and configured.harness.report().state is not State.IDLE
 
     def interrupt(self, reason: str) -> None:
         """Stop the episode at once and end a connect that is under way; from any thread."""
         self._interrupted.set()
-        harness, policy = self._harness, self._policy
-        if harness is not None:
-            harness.stop(reason)
-        elif policy is not None:
-            policy.close()
+        configured, connecting = self._configured, self._connecting
+        if configured is not None:
+            configured.harness.stop(reason)
+        if connecting is not None:
+            connecting.close()
 
     def close(self) -> None:
         """Stop, and close what configuring opened; once nothing spins the node any more."""
         self.interrupt('node_closed')
-        parts, self._parts = self._parts, None
-        if parts is not None:
-            parts.close()
+        self._parts.close()
 
-    def _configure(self, parts: ExitStack) -> None:
-        settings = self.settings
-        policy = open_policy(settings, self._say)
-        self._policy = policy
+    def _configure(self, parts: ExitStack) -> _Configured:
+        policy = open_policy(self.settings, self._say)
         parts.callback(policy.close)
+        self._connecting = policy
         if self._interrupted.is_set():
             raise InterruptedError('interrupted')
-        self._say(f'connecting to {settings["worker_url"]}')
-        pipeline = Pipeline(settings, policy.connect())
+        self._say(f'connecting to {self.settings["worker_url"]}')
+        pipeline = Pipeline(self.settings, policy.connect())
         policy.warm_up(pipeline.spec.blank(self._instruction))
         self._say(f'the policy is ready\n{pipeline.describe()}')
-        self._build(pipeline, parts)
+        return self._build(policy, pipeline, parts)
 
-    def _build(self, pipeline: Pipeline, parts: ExitStack) -> None:
+    def _build(self, policy: Policy, pipeline: Pipeline, parts: ExitStack) -> _Configured:
         settings = self.settings
-        self._period_ns = pipeline.period_ns
-        pacer = self._pacer = self._make_pacer()
+        pacer = self._make_pacer()
         parts.callback(pacer.close)
         runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
         parts.callback(runtime.close)
@@ -184,7 +191,7 @@ class HarnessNode(LifecycleNode):
             inputs=inputs,
             outputs=self._make_outputs(pipeline, parts),
             spec=pipeline.spec,
-            open_episode=lambda: self._open(pipeline, runtime, pacer),
+            open_episode=lambda: _open_episode(policy, pipeline, runtime, pacer),
             limits=Limits(
                 episode_ns=round(settings['episode_s'] * 1e9) or None,
                 inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
@@ -193,13 +200,13 @@ class HarnessNode(LifecycleNode):
             wake=pacer.wake,
             on_change=self._changed.trigger,
         )
-        self._paced = PacedThread(harness.round, pacer, settings['rt_priority'])
-        parts.callback(self._close_loop, harness, self._paced)
+        paced = PacedThread(harness.round, pacer, settings['rt_priority'])
+        parts.callback(self._close_loop, harness, paced)
         for item in settings.inputs:
             callback = self._on_input(item, inputs, harness, pacer)
             parts.callback(self.destroy_subscription, subscribe(self, item, callback))
-        self._paced.start()
-        self._harness = harness
+        paced.start()
+        return _Configured(policy, pipeline, pacer, harness, paced)
 
     def _make_pacer(self) -> Pacer:
         if self.get_parameter('use_sim_time').value:
@@ -213,21 +220,6 @@ class HarnessNode(LifecycleNode):
             parts.callback(self.destroy_publisher, publisher)
             outputs[item.name] = output(publisher, item, pipeline.period_ns)
         return Outputs(outputs)
-
-    def _open(self, pipeline: Pipeline, runtime: Runtime, pacer: Pacer) -> Opened:
-        """Open the policy's scope, the runtime's share in it and the session (R54)."""
-        with ExitStack() as stack:
-            scope = self._policy.open_episode(pacer.now_ns)
-            stack.callback(scope.close)
-            stack.callback(runtime.retire)
-            stack.callback(scope.retire)
-
-            def start(work: Callable[[], Any]) -> Answer[Any]:
-                return runtime.start(work, on_done=pacer.wake)
-
-            opened = pipeline.open(scope, start, stack)
-            opened.stack = stack.pop_all()
-            return opened
 
     def _close_loop(self, harness: Harness, paced: PacedThread) -> None:
         harness.stop('node_closed')
@@ -250,39 +242,39 @@ class HarnessNode(LifecycleNode):
         return arrived
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        harness = self._harness
-        if harness is None or not self._active:
+        configured = self._configured
+        if configured is None or not self._active:
             response.success, response.message = False, 'the node is not active: activate it first'
-        elif not self._policy.connected:
+        elif not configured.policy.connected:
             response.success, response.message = False, 'no worker is connected'
         else:
-            answer = harness.start()
+            answer = configured.harness.start()
             response.success, response.message = answer.accepted, answer.reason
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        live = self._harness is not None and self._harness.stop('stop')
+        live = self._configured is not None and self._configured.harness.stop('stop')
         response.success = True
         response.message = 'stopping' if live else 'no episode is running'
         return response
 
     def _on_instruction(self, message: String) -> None:
         self._instruction = message.data
-        if self._harness is not None:
-            self._harness.instruct(message.data)
+        if self._configured is not None:
+            self._configured.harness.instruct(message.data)
 
     def _on_backward(self) -> None:
-        if self._harness is not None:
-            self._harness.stop('time_went_back')
+        if self._configured is not None:
+            self._configured.harness.stop('time_went_back')
 
     def _watch_loop(self) -> None:
         """Withhold everything once the loop is stuck past its own instant."""
-        harness, pacer = self._harness, self._pacer
-        if harness is None or pacer is None:
+        if self._configured is None:
             return
+        harness, pacer = self._configured.harness, self._configured.pacer
         expected_ns = harness.expected_ns
         late_ns = 0 if expected_ns is None else pacer.now_ns() - expected_ns
-        late = late_ns > STALLED_PERIODS * self._period_ns
+        late = late_ns > STALLED_PERIODS * self._configured.pipeline.period_ns
         # Seen late twice: a jump of simulated time alone makes the loop late once.
         if late and self._late_for == expected_ns:
             harness.withhold('loop_stalled')
@@ -305,42 +297,61 @@ class HarnessNode(LifecycleNode):
     # -- what is told
 
     def _publish_progress(self) -> None:
-        harness = self._harness
-        if harness is not None and harness.report().state is not State.IDLE:
+        if self.episode_is_live:
             self._publish_episode()
 
     def _publish_episode(self) -> None:
         self._episode.publish(String(data=json.dumps(self._facts_and_report())))
 
     def _facts_and_report(self) -> dict[str, Any]:
-        harness = self._harness
-        if harness is None:
+        configured = self._configured
+        if configured is None:
             return {'ready': False, 'state': State.IDLE.value, 'episode': 0, 'reason': ''}
-        report = harness.report()
+        report = configured.harness.report()
         return {
             'ready': self._active,
             'state': report.state.value,
             'episode': report.number,
             'reason': report.reason,
             **report.figures,
-            'policy': self._policy.figures(),
-            **self._facts(),
+            **self._facts(configured),
         }
 
-    def _facts(self) -> dict[str, Any]:
-        paced = self._paced
+    def _facts(self, configured: _Configured) -> dict[str, Any]:
         return {
-            'scheduling': paced.scheduling if paced else '',
+            'policy': configured.policy.figures(),
+            'scheduling': configured.paced.scheduling,
             'preview': self.settings['preview'],
         }
 
     def _publish_diagnostics(self) -> None:
-        harness = self._harness
-        if harness is None:
+        configured = self._configured
+        if configured is None:
             return
         stamp = self.get_clock().now().to_msg()
-        facts = {**self._facts(), 'worker': self._policy.figures()}
         name = f'{self.get_fully_qualified_name().lstrip("/")}: episode'
+        report = configured.harness.report()
+        faults = dict(self._faults)
         self._diagnostics.publish(
-            diagnostics(name, stamp, harness.report(), facts, dict(self._faults))
+            diagnostics(name, stamp, report, self._facts(configured), faults)
         )
+
+
+def _steady() -> Clock:
+    return Clock(clock_type=ClockType.STEADY_TIME)
+
+
+def _open_episode(policy: Policy, pipeline: Pipeline, runtime: Runtime, pacer: Pacer) -> Opened:
+    """Open the policy's scope, then the session on it; one stack closes both (R54, R55)."""
+    with ExitStack() as stack:
+        scope = policy.open_episode(pacer.now_ns)
+        stack.callback(scope.close)
+        stack.callback(runtime.retire)
+        stack.callback(scope.retire)
+
+        def start(work: Callable[[], Any]) -> Answer[Any]:
+            return runtime.start(work, on_done=pacer.wake)
+
+        opened = pipeline.open(scope, start, stack)
+        opened.stack = stack.pop_all()
+        return opened

@@ -14,6 +14,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import try_shutdown
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may keep another waiting for the interpreter."""
@@ -67,7 +68,7 @@ class Process:
 
     def close(self) -> None:
         """Release rclpy; after this nothing of the node may be used."""
-        rclpy.try_shutdown()
+        try_shutdown()
 
     def _spin(self, executor: SingleThreadedExecutor) -> None:
         try:
