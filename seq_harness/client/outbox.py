@@ -29,7 +29,7 @@ class Outbox:
 
     @property
     def busy(self) -> bool:
-        """Whether a post is under way."""
+        """Tell whether a post is under way."""
         return self._flying is not None
 
     def take(
@@ -107,6 +107,7 @@ class Outbox:
     def give_up(self) -> None:
         """Take back what is under way, whatever becomes of it."""
         self._flying = None
+        self._skips_first = False
         self._return(Place.READY)
 
     def _batch(self) -> list[Entry]:

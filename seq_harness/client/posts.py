@@ -99,7 +99,7 @@ class Post:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its frames."""
+        """Return the bytes of its frames."""
         return sum(len(payload) for _, payload in self.frames)
 
 

@@ -69,22 +69,22 @@ class ObservationStream:
 
     @property
     def reads_past(self) -> bool:
-        """Whether an act reads any step before its own; if not, no frame is ever sent."""
+        """Tell whether an act reads any step before its own; if not, no frame is ever sent."""
         return self._reading.reads_past
 
     @property
     def opened(self) -> bool:
-        """Whether the worker has answered for this episode."""
+        """Tell whether the worker has answered for this episode."""
         return self._opened
 
     @property
     def restarts(self) -> int:
-        """How often the episode began anew on a worker that did not know it."""
+        """Count how often the episode began anew on a worker that did not know it."""
         return self._generation
 
     @property
     def episode_id(self) -> str:
-        """The episode's name on the wire, another one after each restart."""
+        """Return the episode's name on the wire, another one after each restart."""
         return f'{self._episode_id}.{self._generation}' if self._generation else self._episode_id
 
     def figures(self) -> StreamFigures:
@@ -226,13 +226,12 @@ class ObservationStream:
         if self._outbox.busy or act_opens:
             return None
         self._sort_pending()
-        opens = self.reads_past and not self._opened
         return self._outbox.take(
             self._generation,
             self.episode_id,
             self._base,
             due=self._asked,
-            must_hold=self._base if opens else None,
+            must_hold=None if self._opened else self._base,
         )
 
     def landed(self, post: Post) -> None:
@@ -249,6 +248,7 @@ class ObservationStream:
     def refused(self, post: Post) -> None:
         """Note that a post is never to be sent again: its frames become skipped."""
         if self._outbox.refused(post):
+            self._opened = True  # as far as it ever will be by a post
             self._depends.difference_update(post.numbers)
 
     # The act.
@@ -385,7 +385,7 @@ class ObservationStream:
     def _untold_needs(self, asked: int) -> set[int]:
         untold = {entry.number for entry in self._ledger.at(Place.SKIPPED, Place.DECLARING)}
         needs = self._reading.needed(self._base, self._served, asked) & untold
-        if self.reads_past and not self._opened and asked > self._base:
+        if not self._opened and asked > self._base:
             needs.add(self._base)
         return needs
 

@@ -364,6 +364,15 @@ def test_an_act_waits_for_the_post_that_opens_the_episode_and_it_holds_the_first
     assert stream.clear()
 
 
+def test_an_act_that_reads_nothing_else_lets_the_first_number_go_ahead_too() -> None:
+    stream = stream_of(None)
+    observe(stream, 0, 1)
+    stream.begin_act(2)
+    assert not stream.clear()
+    stream.landed(post(stream))
+    assert stream.clear()
+
+
 def test_an_act_without_an_answer_becomes_a_frame() -> None:
     stream = opened(EVERY)
     stream.begin_act(1)

@@ -16,12 +16,12 @@ from seq_harness.contract import obs_schedule
 LIMITS = StreamLimits(unsent_frames=8, references=5, post_bytes=12)
 
 offsets = st.lists(st.integers(-12, 0), min_size=1, max_size=4, unique=True)
-keys = st.one_of(
+keys: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({'at': offsets}),
     st.fixed_dictionaries({'every': st.integers(1, 5)}),
     st.just({}),
 )
-declarations = st.one_of(
+declarations: st.SearchStrategy[dict[str, Any] | None] = st.one_of(
     st.none(),
     st.just({}),
     st.fixed_dictionaries({'every': st.integers(1, 5)}),
@@ -48,6 +48,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.workers = 1
         self.stream = ObservationStream(self.schedule, 'ep', 'w1', LIMITS, when_behind)
         self.number = 0
+        self.given_up: set[int] = set()
         self.job: Job | None = None
         self.post: Post | None = None
         self.acting: int | None = None
@@ -105,6 +106,8 @@ class StreamMachine(RuleBasedStateMachine):
             self.stream.landed(post)
         elif outcome == 'refused':
             self.stream.refused(post)
+            if not post.frames:
+                self.given_up.update(post.numbers)
         else:
             self.stream.failed(post)
 
@@ -135,7 +138,8 @@ class StreamMachine(RuleBasedStateMachine):
         assert question is not None
         if question.generation == self.stream.restarts:
             self.let_it_settle()
-            assert self.worker.missing(question) == set()
+            base = question.number - question.seq
+            assert self.worker.missing(question) <= {n - base for n in self.given_up}
             self.check_picks(question)
             self.worker.serve(question)
         self.stream.served(question)
@@ -195,12 +199,11 @@ class StreamMachine(RuleBasedStateMachine):
         skipped = self.worker.skipped[question.episode_id]
         for seq, payload in self.worker.picks(question):
             if payload is None:
-                assert seq in skipped
+                assert seq in skipped or seq + base in self.given_up
             else:
                 assert payload == payload_of(seq + base)
-        if self.stream.reads_past:
-            told = self.worker.told[question.episode_id]
-            assert set(range(question.seq + 1)) <= told
+        told = self.worker.told[question.episode_id]
+        assert set(range(question.seq + 1)) - told <= {n - base for n in self.given_up}
 
     @invariant()
     def is_bounded(self) -> None:
@@ -208,7 +211,8 @@ class StreamMachine(RuleBasedStateMachine):
             return
         # What is sent again for another worker was bounded when it was taken.
         figures = self.stream.figures()
-        assert figures.backlog <= LIMITS.unsent_frames + 1 + figures.resent
+        held = LIMITS.unsent_frames + LIMITS.references + 1
+        assert figures.backlog <= held + figures.resent
 
 
 TestStream = StreamMachine.TestCase

@@ -1,0 +1,42 @@
+"""Look for a worker that was lost while no episode asks it anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+
+from seq_harness.client.cancel import Cancel
+from seq_harness.client.link import Link
+from seq_harness.client.notices import Notices
+from seq_harness.client.websocket import HandshakeRefused, Unreachable
+
+LOOK_S = 1.0
+"""How often the connection is looked at."""
+
+
+class Keeper:
+    """Make the connection for acts again between episodes, so that the next finds it."""
+
+    def __init__(
+        self, link: Link, notices: Notices, cancel: Cancel, idle: Callable[[], bool]
+    ) -> None:
+        """While `idle` says that no episode is open, look; until `cancel` is set."""
+        self._link = link
+        self._notices = notices
+        self._cancel = cancel
+        self._idle = idle
+        threading.Thread(target=self._keep, name='connect-keeper', daemon=True).start()
+
+    def _keep(self) -> None:
+        while not self._cancel.wait(LOOK_S):
+            if self._idle() and not self._link.is_open:
+                self._look()
+
+    def _look(self) -> None:
+        try:
+            self._link.connection(LOOK_S, self._cancel)
+        except (Unreachable, HandshakeRefused) as error:
+            if not self._cancel.is_set():
+                self._notices.say('link', f'the worker is away: {error}')
+        else:
+            self._notices.say('link', 'the worker is back')

@@ -1,0 +1,120 @@
+"""One episode of a policy behind a websocket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import threading
+from typing import Any
+
+from seq_harness.client.acting import Acting
+from seq_harness.client.cancel import Cancel
+from seq_harness.client.figures import ActTally, ScopeFigures
+from seq_harness.client.uploader import Uploader
+from seq_harness.playback.uplink import Queued, Retired, Step
+
+
+class SequenceScope:
+    """
+    Hand an episode's steps to its acts and to its observation stream (PolicyScope).
+
+    `infer` runs on the runtime's thread; the others are called by the paced thread and return at
+    once.
+    """
+
+    def __init__(
+        self,
+        acting: Acting,
+        uploader: Uploader,
+        tally: ActTally,
+        reconnects: Callable[[], int],
+    ) -> None:
+        self._acting = acting
+        self._uploader = uploader
+        self._tally = tally
+        self._reconnects = reconnects
+        self._lock = threading.Lock()  # held for a few assignments
+        self._running: Cancel | None = None  # under _lock
+        self._closed = False  # under _lock
+
+    def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
+        """
+        Ask the policy about `step` and return its outputs.
+
+        Raises
+        ------
+        PolicyError
+            The policy failed; carries the remote type and message.
+        WorkerLost
+            No worker could be reached within the reconnect time.
+        StateLost
+            The worker process changed, and the policy keeps state. The next act begins afresh.
+        ActAbandoned
+            The observation grew too old before an answer came, or the answer took too long.
+        Retired
+            `retire` or `close` was called.
+        ObservationTooLarge, MsgpackError
+            The observation cannot be sent as it is.
+
+        """
+        cancel = self._enter()
+        try:
+            return self._acting.run(step, plan, cancel)
+        finally:
+            self._leave(cancel)
+
+    def observe(self, step: Step) -> Queued:
+        """Hand a step that no act carries to the observation stream."""
+        return self._uploader.observe(step.number, step.observation)
+
+    def skip(self, number: int) -> None:
+        """Declare that the step of this number will never be sent."""
+        self._uploader.skip(number)
+
+    def expect(self, next_ask: int) -> None:
+        """Say which step the next ask will be, so that the stream sends only what is wanted."""
+        self._uploader.expect(next_ask)
+
+    def retire(self) -> None:
+        """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""
+        with self._lock:
+            running = self._running
+        if running is not None:
+            running.set()
+
+    def close(self) -> None:
+        """Give up the running act; the end of the episode is told from another thread."""
+        with self._lock:
+            self._closed = True
+        self.retire()
+        self._uploader.close()
+
+    def join(self, deadline_s: float) -> None:
+        """Wait until the end was told, or until `deadline_s` on the monotonic clock."""
+        self._uploader.join(deadline_s)
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether the episode was closed."""
+        with self._lock:
+            return self._closed
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether nothing of the episode goes on any more."""
+        return self.closed and self._uploader.ended
+
+    def figures(self) -> ScopeFigures:
+        """Return what this episode did on the wire so far; may be called from any thread."""
+        return ScopeFigures(self._tally.figures(), self._uploader.figures(), self._reconnects())
+
+    def _enter(self) -> Cancel:
+        with self._lock:
+            if self._closed:
+                raise Retired('the episode is closed')
+            self._running = Cancel()
+            return self._running
+
+    def _leave(self, cancel: Cancel) -> None:
+        with self._lock:
+            if self._running is cancel:
+                self._running = None
