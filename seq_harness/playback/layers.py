@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
+from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.player import ChunkPlayer
-from seq_harness.playback.scope import Infer, map_rows, require_infer
+from seq_harness.playback.scope import channels_of, Infer, map_rows, require_infer
 from seq_harness.playback.session import (
     Commands,
     NotASession,
@@ -91,6 +92,9 @@ class ChunkLayer(ABC):
 class Codec(ChunkLayer):
     """A chunk layer that converts observations on their way down, and rows on their way up."""
 
+    requires: Sequence[str] = ()
+    """The channels that a chunk with rows must have."""
+
     def decode_row(self, commands: Commands) -> Commands:
         """Return what the robot is commanded, of what the policy answered."""
         return commands
@@ -102,9 +106,21 @@ class Codec(ChunkLayer):
     def _under(self, infer: Infer) -> Infer:
         def converted(step: Step, plan: Mapping[str, Any] | None = None) -> Any:
             seen = replace(step, observation=self.encode(step.observation))
-            return map_rows(infer(seen, self._encode_plan(plan)), self.decode_row)
+            answer = infer(seen, self._encode_plan(plan))
+            self._require_channels(answer)
+            return map_rows(answer, self.decode_row)
 
         return converted
+
+    def _require_channels(self, answer: Any) -> None:
+        """Refuse a chunk that a codec would let through unconverted."""
+        came = channels_of(answer)
+        missing = [name for name in self.requires if name not in came]
+        if came and missing:
+            raise ChunkRefused(
+                f'layer {self.name!r} converts the channels {missing}, which the chunk lacks; '
+                f'it has {sorted(came)}'
+            )
 
     def _encode_plan(self, plan: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if plan is None or PREFIX not in plan:
@@ -172,12 +188,12 @@ class Layers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the layers, from top to bottom."""
+        """Name the layers, from top to bottom."""
         return tuple(layer.name for layer in self._layers)
 
     @property
     def irreversible(self) -> tuple[str, ...]:
-        """The layers through which a plan cannot be sent back to the policy."""
+        """Name the layers through which a plan cannot be sent back to the policy."""
         return tuple(layer.name for layer in self._below if not layer.reversible)
 
     def require_player(self) -> None:

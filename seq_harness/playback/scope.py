@@ -121,6 +121,24 @@ def map_rows(answer: Any, convert: Callable[[Commands], Commands]) -> Any:
     return [_mapped(row, convert) for row in _rows_of(answer)]
 
 
+def channels_of(answer: Any) -> set[str]:
+    """
+    Return the channels that any row of an answer names; none for None and for no rows.
+
+    Raises
+    ------
+    ChunkRefused
+        The answer is no chunk; says what came.
+
+    """
+    if answer is None:
+        return set()
+    if isinstance(answer, Chunk):
+        return {name for row in answer.rows for name in row.commands}
+    rows = [answer] if isinstance(answer, Mapping) else _rows_of(answer)
+    return {name for row in rows for name in row} - {STAMP}
+
+
 def _rows_of(answer: Any) -> Sequence[Mapping[str, Any]]:
     """Return an answer that is a sequence of rows; its length says nothing else (R11)."""
     if isinstance(answer, Sequence) and all(isinstance(row, Mapping) for row in answer):

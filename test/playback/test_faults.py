@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.uplinks import HandUplink, MS, rows, S
-
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.faults import OnRecovery, StopOnFault, UnknownStatus
@@ -15,6 +13,7 @@ from seq_harness.playback.layers import Layers, Misplaced, PassedOn, PlayerLayer
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.scope import stepped
 from seq_harness.playback.session import NotASession, Observation, POLL_NS, Session
+from support.uplinks import HandUplink, MS, rows, S
 
 PLAYER = PlayerLayer(lambda uplink: ChunkPlayer(uplink, asking=Drain(), handoff=ArriveAtStart()))
 WELL: Observation = {'status': 'ok'}

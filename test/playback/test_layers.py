@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.uplinks import HandUplink, MS, rows, S
-
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk, ChunkRefused, STAMP
@@ -42,6 +40,7 @@ from seq_harness.playback.session import (
     Session,
 )
 from seq_harness.playback.uplink import Step, Uplink
+from support.uplinks import HandUplink, MS, rows, S
 
 SEEN: Observation = {'state': 1}
 
@@ -299,8 +298,8 @@ def test_r71_finding_26_a_session_layer_below_the_player_is_refused() -> None:
 
 
 def test_r71_a_session_layer_refuses_to_wrap_what_answers_chunks() -> None:
-    with pytest.raises(NotASession, match=r"'fault guard'.*above the player"):
-        Marked('fault guard', []).wrap_session(stepped(lambda seen: None))  # type: ignore[arg-type]
+    with pytest.raises(NotASession, match=r"'guard'.*above the player"):
+        Marked('guard', []).wrap_session(stepped(lambda seen: None))  # type: ignore[arg-type]
 
 
 def test_r72_finding_27_two_players_are_refused() -> None:

@@ -6,8 +6,6 @@ import logging
 from typing import Any
 
 import pytest
-from support.uplinks import HandUplink, rows
-
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk, STAMP
 from seq_harness.playback.handoff import ArriveAtStart
@@ -17,6 +15,7 @@ from seq_harness.playback.scope import Infer, stepped
 from seq_harness.playback.session import Commands, Observation
 from seq_harness.playback.taps import ChunkTap, RoundTap
 from seq_harness.playback.uplink import Step
+from support.uplinks import HandUplink, rows
 
 PLAYER = PlayerLayer(lambda uplink: ChunkPlayer(uplink, asking=Drain(), handoff=ArriveAtStart()))
 
