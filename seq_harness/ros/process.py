@@ -46,8 +46,9 @@ class Process:
         return self._reason
 
     def finish(self, reason: str, status: int) -> None:
-        """Let `run` return `status`; from any thread."""
-        self._reason, self._status = reason, status
+        """Let `run` return `status`; from any thread. The first reason to end holds."""
+        if not self._stop.is_set():
+            self._reason, self._status = reason, status
         self._stop.set()
 
     def run(self, node: Node, on_stop: Callable[[str], None]) -> int:

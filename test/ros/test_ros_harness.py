@@ -19,6 +19,7 @@ from seq_harness.ros.watcher import Watcher
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 REACH = 'seq_harness.worker.policies.reach'
+HOLD = 'seq_harness.worker.policies.hold:Hold'
 
 
 class Rig:
@@ -141,15 +142,33 @@ def test_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> 
     assert rig.watcher.call_start(lambda: None) == 'no worker is connected'
 
 
-def test_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
-    url = rig.worker()
+def restart_worker(rig: Rig, policy: str) -> None:
+    """Kill the worker while it is asked, and start it again on its port."""
+    url = rig.worker(policy)
     rig.harness(url, 'reconnect_s:=8.0')
     rig.begin()
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
     wait_for(lambda: rig.children.ended('worker') is not None, 5.0, 'the end of the worker')
-    rig.worker(port=int(re.findall(r':(\d+)/', url)[0]))
-    # The new process has seen no target before: it counts three more.
-    assert rig.ended(40.0) == 'policy:targets_reached'
+    rig.worker(policy, port=int(re.findall(r':(\d+)/', url)[0]))
+
+
+def test_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
+    restart_worker(rig, HOLD)
+    first = rig.watcher.figures['policy']['instance']
+
+    def answered_by_another() -> bool:
+        policy = rig.watcher.figures['policy']
+        return policy['instance'] != first and policy['reconnects'] > 0
+
+    rig.until(answered_by_another, 15.0, 'the new worker')
+    answered = rig.watcher.figures['asks']['answered']
+    rig.until(lambda: rig.watcher.figures['asks']['answered'] > answered, 5.0, 'its answer')
+    assert rig.watcher.live
+
+
+def test_a_policy_that_kept_state_in_a_worker_that_is_gone_ends_by_name(rig: Rig) -> None:
+    restart_worker(rig, f'{REACH}:Reach')
+    assert rig.ended(15.0).startswith('policy_state_lost')
 
 
 def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
@@ -168,7 +187,7 @@ def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
     ('parameter', 'said'),
     [
         ('ratehz:=20.0', "'ratehz' is unknown"),
-        ('rate_hz:=fast', "'rate_hz' must be a double"),
+        ('lead_s:=soon', "'lead_s' must be a double"),
         ('rate_hz:=0.0', r"'rate_hz' must be a double in \[0.01, 1000\]; got 0.0"),
         ('channels.arm.topci:=x', "'channels.arm.topci' is unknown"),
     ],
@@ -203,7 +222,8 @@ def test_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
 
 
 def test_a_preview_moves_nothing(rig: Rig) -> None:
-    rig.harness(rig.worker(), 'preview:=true', 'episode_s:=1.0')
+    url = rig.worker(HOLD)
+    rig.harness(url, 'preview:=true', 'episode_s:=1')
     shown: list[Any] = []
     topic = 'harness/preview/forward_position_controller/commands'
     rig.watcher.node.create_subscription(Float64MultiArray, topic, shown.append, 10)
