@@ -19,11 +19,12 @@ import sys
 from typing import Any, TextIO
 
 from seq_harness.contract.errors import TransportError
+from seq_harness.contract.wire import FORMAT_CALL
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.policy import Policy
 from seq_harness.worker.running import LOOPBACK, serve
-from seq_harness.worker.server import Access, NotAllowed
-from seq_harness.worker.service import Worker
+from seq_harness.worker.server import Access, is_loopback, NotAllowed
+from seq_harness.worker.service import FORMATS, Worker
 
 DEFAULT_PORT = 8765
 
@@ -62,9 +63,12 @@ def main(argv: list[str] | None = None) -> int:
 def _serve(options: argparse.Namespace, stdout: TextIO) -> int:
     access = _access(options)
     access.check_host(options.host)
+    if access.tls is None and not is_loopback(options.host):
+        log.warning('the token travels in the clear: give --tls-cert, or use a tunnel')
     policy = find_policy(options.policy, dict(options.set))
     limits = Limits(episode_idle_s=options.episode_idle_s)
-    worker = Worker(policy, limits, debug=options.debug)
+    formats = (*FORMATS, FORMAT_CALL) if options.call else FORMATS
+    worker = Worker(policy, limits, formats=formats, debug=options.debug)
     name = policy.name or options.policy.partition(':')[2]
 
     def announce(url: str) -> None:
@@ -181,6 +185,11 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=Limits().episode_idle_s,
         help='end an episode without an act for this long (%(default)s)',
+    )
+    parser.add_argument(
+        '--call',
+        action='store_true',
+        help='announce acts without inputs, for clients that observe everything',
     )
     parser.add_argument(
         '--debug', action='store_true', help="send a failing policy's traceback to the client"

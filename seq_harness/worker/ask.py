@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ from seq_harness.worker.reply import invalid
 
 MAX_REQUEST_ID = 256
 """Characters in the id of a request."""
+
+MAX_NUMBER = 2**53
+"""The last number of an observation: what every JSON reader still counts exactly."""
 
 VERSION_1, VERSION_2, BARE, CALL = 1, 2, 0, -1
 """The styles of a body: `observation`, `inputs`, the inputs alone, and none at all."""
@@ -89,6 +92,7 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
         raise invalid('an act', error) from None
     if ask.request_id is not None and not ask.request_id.isascii():
         raise Rejected(f'request_id must be ASCII text, got {ask.request_id!a}')
+    check_numbers([] if ask.seq is None else [ask.seq])
     return Ask(
         style=style,
         inputs=ask.inputs,
@@ -101,6 +105,23 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
         request_id=ask.request_id or caller.request_id,
         refills=caller.refills or (style != BARE and KEY_REQUEST_ID in fields),
     )
+
+
+def check_numbers(numbers: Iterable[int]) -> None:
+    """
+    Refuse a number that no episode reaches, before it is counted with.
+
+    Raises
+    ------
+    Rejected
+        One is too high.
+
+    """
+    highest = max(numbers, default=0)
+    if highest > MAX_NUMBER:
+        raise Rejected(
+            f'an observation has a number of {highest.bit_length()} bits; {MAX_NUMBER} is the last'
+        )
 
 
 def _style(body: Any, bare: bool) -> int:

@@ -31,6 +31,8 @@ class OpenEpisode:
         """Whether the policy was told of it; owned by the policy's thread."""
         self.observed = BEFORE_FIRST
         """The number of the last observation handed to the policy's `observe`."""
+        self.was_lost = False
+        """Whether its observations were let go of while its client still counts on them."""
         self.ended = False
         self._news = asyncio.Event()
 

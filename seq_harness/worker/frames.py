@@ -11,9 +11,6 @@ from seq_harness.contract.obs_schedule import keeps_from, picks, Schedule
 BEFORE_FIRST = -1
 """The number that stands for no observation: before the first act, or nothing held."""
 
-LONGEST_REACH = 1 << 17
-"""Steps an act may reach back over a fed key; more than an episode can hold and skip together."""
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -85,21 +82,23 @@ class EpisodeFrames:
             number += 1
         return number - 1 if number > (self.base or 0) else BEFORE_FIRST
 
-    def missing(self, number: int, refills: bool, every: bool = False) -> list[int]:
+    def first_missing(self, number: int, refills: bool, every: bool = False) -> int | None:
         """
-        Return, ascending, what the act at `number` reads of others and is not known.
+        Return the lowest number that the act at `number` reads beside its own and is not known.
 
         A client that `refills` is asked for numbers below the base too. `every` reads all
         observations since the last act, whatever the schedule picks.
         """
         lowest = 0 if refills else (self.base or 0)
         since = max(self.last_act, lowest - 1)
-        if number - since > LONGEST_REACH and (every or _fed(self._schedule)):
-            return [since + 1]
-        asked = {step for step, _ in picks(self._schedule, number, since) if step != number}
-        if every:
-            asked.update(range(since + 1, number))
-        return sorted(n for n in asked if n >= lowest and not self._readable(n))
+        windows = [step for step, _ in picks(self._schedule, number, number - 1)]
+        asked: list[Iterable[int]] = [windows]
+        for stride in _strides(self._schedule) + [1] * every:
+            # The grid counts back from the act; ascending, it ends at the first gap.
+            first = number - stride * ((number - since - 1) // stride)
+            asked.append(range(first, number, stride))
+        gaps = (self._first_gap(steps, lowest, number) for steps in asked)
+        return min((gap for gap in gaps if gap is not None), default=None)
 
     def read(self, number: int) -> list[tuple[int, tuple[str, ...] | None]]:
         """Return the picks of the act at `number` that can be read, oldest first."""
@@ -121,9 +120,15 @@ class EpisodeFrames:
             return False
         return number not in self.skipped or number > self.last_act
 
-    def _readable(self, number: int) -> bool:
-        return number in self.held or number in self.skipped
+    def _first_gap(self, steps: Iterable[int], lowest: int, number: int) -> int | None:
+        for step in steps:
+            known = step in self.held or step in self.skipped
+            if not known and lowest <= step != number:
+                return step
+        return None
 
 
-def _fed(schedule: Schedule | None) -> bool:
-    return schedule is not None and bool(schedule.fed or schedule.every)
+def _strides(schedule: Schedule | None) -> list[int]:
+    if schedule is None:
+        return []
+    return [*schedule.fed.values(), *([schedule.every] if schedule.every else [])]

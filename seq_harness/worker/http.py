@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import Any
 
 from aiohttp import web
@@ -123,7 +124,7 @@ def respond(request: web.Request, reply: Reply) -> web.Response:
     """Answer in msgpack where the client asks for it, else in JSON."""
     headers = {}
     if reply.retry_after_s is not None:
-        headers[wire.HEADER_RETRY_AFTER] = f'{reply.retry_after_s:g}'
+        headers[wire.HEADER_RETRY_AFTER] = str(math.ceil(reply.retry_after_s))
     if request_id := _header(request, wire.HEADER_REQUEST_ID):
         headers[wire.HEADER_REQUEST_ID] = request_id
     if wire.MSGPACK_TYPE in request.headers.get(wire.HEADER_ACCEPT, ''):

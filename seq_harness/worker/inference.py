@@ -29,10 +29,13 @@ from seq_harness.worker.declaration import Declaration
 from seq_harness.worker.episodes import OpenEpisode
 from seq_harness.worker.frames import Frame
 from seq_harness.worker.policy import Policy
-from seq_harness.worker.reply import describe, exception_details, OK, Reply
+from seq_harness.worker.reply import describe, exception_details, FAILURES, OK, Reply
 from seq_harness.worker.tensors import import_torch, TensorSeam
 
 T = TypeVar('T')
+
+ENVELOPE_BYTES = 64
+"""The most that a message adds to the body it carries."""
 
 log = logging.getLogger('seq_harness.worker')
 
@@ -204,7 +207,7 @@ def answer(
             f'the policy returned what cannot be sent: {error}',
             hint='return mappings, lists, numbers, text, bytes and numpy arrays',
         ) from error
-    if len(packed) > most_bytes:
+    if len(packed) + ENVELOPE_BYTES > most_bytes:
         raise TransportError(
             ErrorCode.POLICY_ERROR,
             f'the policy returned {len(packed)} bytes; a message holds {most_bytes}',
@@ -230,7 +233,7 @@ def guarded(call: Callable[[], T], debug: bool) -> T:
     except TransportError:
         raise
     except BaseException as error:
-        log.error('the policy failed', exc_info=error)
+        FAILURES.tell('the policy failed', error)
         raise TransportError(
             ErrorCode.POLICY_ERROR,
             f'the policy failed: {describe(error)}',

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import json
 import logging
+import time
 import traceback
 from typing import Any
 
@@ -18,7 +19,32 @@ from seq_harness.contract.wire import DETAIL_EXCEPTION, KEY_INSTANCE
 
 OK = 200
 
+REPEAT_S = 10.0
+"""How often a failure that goes on is logged."""
+
 log = logging.getLogger('seq_harness.worker')
+
+
+class FailureLog:
+    """Log failures with their tracebacks, and one that goes on only now and then."""
+
+    def __init__(self) -> None:
+        self._last = ''
+        self._told_s = 0.0
+        self._repeats = 0
+
+    def tell(self, what: str, error: BaseException) -> None:
+        """Log a failure, unless it is the last one again within `REPEAT_S`."""
+        said, now_s = f'{what}: {describe(error)}', time.monotonic()
+        if said == self._last and now_s - self._told_s < REPEAT_S:
+            self._repeats += 1
+            return
+        more = f' (and {self._repeats} times before)' if said == self._last else ''
+        log.error('%s%s', what, more, exc_info=error)
+        self._last, self._told_s, self._repeats = said, now_s, 0
+
+
+FAILURES = FailureLog()
 
 
 @dataclass(frozen=True)
@@ -60,7 +86,7 @@ def refuse(instance: str, error: Exception, debug: bool, request_id: str | None 
     to the client only under `debug`.
     """
     if not isinstance(error, TransportError):
-        log.error('a request failed in the worker', exc_info=error)
+        FAILURES.tell('a request failed in the worker', error)
         detail = f'the worker failed: {describe(error)}'
         error = TransportError(ErrorCode.INTERNAL, detail, details=exception_details(error, debug))
     body = error.body(request_id)

@@ -20,7 +20,7 @@ from seq_harness.worker.websocket import CLOSE_WAIT_S, Connection
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-SHUTDOWN_S = 0.2
+SHUTDOWN_S = 0.1
 """How long open requests are given once the worker shuts down."""
 
 
@@ -116,7 +116,7 @@ class Server:
         """Tell every client that the worker goes away, and stop listening."""
         leaving = [asyncio.create_task(c.going_away()) for c in self._connections]
         if leaving:
-            await asyncio.wait(leaving, timeout=2 * CLOSE_WAIT_S)
+            await asyncio.wait(leaving, timeout=CLOSE_WAIT_S)
         await self._runner.cleanup()
 
     async def _websocket(self, request: web.Request) -> web.StreamResponse:

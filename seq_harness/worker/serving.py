@@ -19,7 +19,7 @@ from seq_harness.contract.wire import (
     FRAMES_OVER_LIMIT,
 )
 from seq_harness.worker.acts import Act
-from seq_harness.worker.ask import Ask
+from seq_harness.worker.ask import Ask, check_numbers
 from seq_harness.worker.episodes import Episodes, OpenEpisode
 from seq_harness.worker.frames import Frame
 from seq_harness.worker.inference import (
@@ -74,6 +74,7 @@ class Serving:
             A frame is not as declared, or there is no room; nothing was stored.
 
         """
+        check_numbers([*(number for number, _ in frames), *skips])
         measured = [self._frame(number, inputs) for number, inputs in frames]
         for frame in measured:
             self.loaded.cameras.check(frame.inputs)
@@ -173,8 +174,11 @@ class Serving:
             raise _no_room(error) from None
         except TooManyEpisodes as error:
             raise _no_room(error) from None
+        lost = self._episodes.is_lost(ask.episode_id)
         self._episodes.find_again(ask.episode_id)
-        return self._episodes.open(ask.episode_id)
+        episode = self._episodes.open(ask.episode_id)
+        episode.was_lost |= lost
+        return episode
 
     async def _run(self, act: Act, episode: OpenEpisode) -> None:
         """See an act through to its reply, whatever happens on the way."""
@@ -248,14 +252,20 @@ class Serving:
         """Wait for the observations that the act reads beside its own."""
         number, every = ask.number or 0, self.loaded.observes or not ask.carries_own
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._limits.stream_wait_s
+        # What was here before the episode was lost does not come unasked.
+        patience_s = 0.0 if episode.was_lost else self._limits.stream_wait_s
+        deadline = loop.time() + patience_s
         upto = number if ask.carries_own else number + 1
         episode_id = episode.policy_side.id
-        while missing := self._store.missing(episode_id, upto, ask.refills, every):
+        while True:
+            missing = self._store.first_missing(episode_id, upto, ask.refills, every)
+            if missing is None:
+                return
             left_s = deadline - loop.time()
             if left_s <= 0:
-                self._store.ask_again(episode_id, number, ask.refills)
-                raise _missing(missing[0])
+                episode.was_lost = False
+                self._store.ask_again(episode_id, ask.refills)
+                raise _missing(missing)
             await episode.news(left_s)
             _check_open(episode)
 

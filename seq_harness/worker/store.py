@@ -121,13 +121,15 @@ class FrameStore:
             episode.acts_under_way -= 1
             episode.last_act_ns = self._clock_ns()
 
-    def missing(self, episode_id: str, number: int, refills: bool, every: bool) -> list[int]:
-        """Return, ascending, the observations that the act at `number` still waits for."""
-        return self._episodes[episode_id].frames.missing(number, refills, every)
+    def first_missing(
+        self, episode_id: str, number: int, refills: bool, every: bool
+    ) -> int | None:
+        """Return the first observation that the act at `number` still waits for."""
+        return self._episodes[episode_id].frames.first_missing(number, refills, every)
 
-    def ask_again(self, episode_id: str, number: int, refills: bool) -> None:
+    def ask_again(self, episode_id: str, refills: bool) -> None:
         """
-        Note that the act at `number` was refused for missing observations.
+        Note that an act of the episode was refused for missing observations.
 
         A client that cannot refill what came before this worker has had its one chance: from here
         on the episode is counted from the first observation that is held.

@@ -18,7 +18,7 @@ from seq_harness.worker.ask import Caller
 from seq_harness.worker.reply import Reply
 from seq_harness.worker.service import Worker
 
-CLOSE_WAIT_S = 0.3
+CLOSE_WAIT_S = 0.2
 """How long a peer is given to answer a close."""
 
 CALLER = Caller(refills=True)

@@ -197,6 +197,15 @@ def test_an_act_waits_for_observations_that_are_on_their_way() -> None:
         assert client.receive(act).outputs['read']['observations'] == ['o0', 'o1', 'o2']
 
 
+def test_an_act_that_waits_keeps_nobody_else_waiting() -> None:
+    with serving(every()) as client:
+        waiting = client.send('act', {'inputs': 'o1', 'episode_id': 'e', 'seq': 1})
+        assert client.act('other', episode_id='f', seq=0).status == 200
+        assert client.ask('ping', {}).body['act']['running'] is True
+        client.observe('e', {0: 'o0'})
+        assert client.receive(waiting).outputs['read']['steps'] == [0, 1]
+
+
 def test_an_act_whose_observations_do_not_come_says_from_which_on() -> None:
     with serving(every(), SHORT) as client:
         client.observe('e', {0: 'o0', 2: 'o2'})
@@ -456,6 +465,25 @@ def test_an_idle_episode_ends_and_its_policy_is_told() -> None:
         lost = client.act(1, episode_id='e', seq=1)
         assert (lost.status, lost.reason) == (409, 'episode_lost')
         assert client.act(1, episode_id='e', seq=0).outputs == 0
+
+
+def test_after_an_idle_end_a_policy_without_state_asks_for_its_window_at_once() -> None:
+    over = threading.Event()
+
+    class Window(Recorder):
+        keeps_state = False
+
+        def episode_end(self) -> None:
+            over.set()
+
+    window = Window(Observations({'cam': Stream(at=[-1, 0])}))
+    with serving(window, Limits(episode_idle_s=0.1, stream_wait_s=60)) as client:
+        client.act({'cam': 0}, episode_id='e', seq=0)
+        assert over.wait(PATIENCE_S)
+        missing = client.act({'cam': 2}, episode_id='e', seq=2)
+        assert missing.body['details'] == {'reason': 'frames_missing', 'from': 1}
+        client.observe('e', {1: {'cam': 1}})
+        assert client.act({'cam': 2}, episode_id='e', seq=2).outputs['read']['steps'] == [1, 2]
 
 
 def test_a_policy_with_episodes_of_its_own_serves_one_at_a_time() -> None:

@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
+
+from seq_harness.contract.msgpack import pack
 
 HOLD = 'seq_harness.worker.policies.hold:Hold'
 
@@ -240,6 +242,17 @@ def test_wrong_arguments_are_told_and_end_with_status_2(arguments: list[str], sa
     assert ended.stdout == ''
 
 
+def test_the_worker_imports_nothing_of_ros() -> None:
+    code = 'import sys, seq_harness.cli.worker; print([m for m in sys.modules if "rcl" in m])'
+    told = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert told.stdout == '[]\n'
+
+
+def test_acts_without_inputs_are_announced_when_asked_for() -> None:
+    with process(HOLD, '--call') as worker, client_of(url_of(worker)) as client:
+        assert 'x-seq-call/1' in client.connect().body['formats']
+
+
 def test_a_port_that_is_taken_is_told() -> None:
     with process(HOLD) as worker:
         port = url_of(worker).split(':')[2].split('/')[0]
@@ -289,3 +302,29 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
         trust = ssl.create_default_context(cafile=str(cert))
         with client_of(url, ssl=trust) as client:
             assert client.connect().status == 200
+
+
+def test_clients_that_neither_read_nor_answer_do_not_hold_up_the_end(tmp_path: Path) -> None:
+    write_policy(
+        tmp_path,
+        """
+        class Large:
+            def infer(self, inputs):
+                return bytes(32 << 20)
+        """,
+    )
+    with process('my_policy:Large', cwd=tmp_path) as worker:
+        url = url_of(worker)
+        with client_of(url) as client:
+            client.connect()
+        silent = [raw_websocket(url) for _ in range(4)]
+        message = pack({'id': 1, 'method': 'act', 'body': {'inputs': 1}})
+        for raw in silent:
+            raw.sendall(bytes([0x82, 0x80 | len(message)]) + bytes(4) + message)
+            assert raw.recv(1)
+        began = time.monotonic()
+        worker.terminate()
+        assert worker.wait(PATIENCE_S) == 0
+        assert time.monotonic() - began < 1
+        for raw in silent:
+            raw.close()

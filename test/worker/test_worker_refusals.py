@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
 
 from seq_harness.contract.msgpack import pack
 from seq_harness.worker.limits import Limits
@@ -76,22 +76,6 @@ def test_a_message_as_long_as_the_limit_is_read(url: str) -> None:
     with client_of(url) as client:
         client.socket.send(head + b'\xc6' + size.to_bytes(4, 'big') + bytes(size))
         assert client.receive(1).status == 200
-
-
-def raw_websocket(url: str) -> socket.socket:
-    """Shake hands by hand, so that any bytes can follow."""
-    host, port = url.split('/')[2].split(':')
-    raw = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
-    raw.sendall(
-        b'GET /v1/ws HTTP/1.1\r\nHost: worker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
-        b'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n'
-        b'Sec-WebSocket-Protocol: seq-harness.1\r\n\r\n'
-    )
-    answer = b''
-    while b'\r\n\r\n' not in answer:
-        answer += raw.recv(4096)
-    assert answer.startswith(b'HTTP/1.1 101')
-    return raw
 
 
 def test_a_declared_length_over_the_limit_is_refused_before_any_of_it_comes(url: str) -> None:

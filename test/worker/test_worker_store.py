@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from seq_harness.contract.obs_schedule import of, Schedule
+from seq_harness.contract.obs_schedule import needed, of, picks, Schedule
 from seq_harness.worker.frames import Frame
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.store import FrameStore, OverLimit, TooManyEpisodes
@@ -40,7 +40,7 @@ def act(store: FrameStore, number: int, episode: str = 'e', refills: bool = True
     own = frames(number)[0]
     store.begin_act(episode)
     store.take(episode, own)
-    assert store.missing(episode, number, refills, every=False) == []
+    assert store.first_missing(episode, number, refills, every=False) is None
     read = store.read(episode, number, own.inputs)
     store.serve(episode, number)
     store.end_act(episode)
@@ -93,7 +93,7 @@ def test_an_act_misses_what_it_reads_and_nobody_sent() -> None:
     act(store, 0)
     store.observe('e', frames(1, 4), [3])
     store.take('e', frames(5)[0])
-    assert store.missing('e', 5, refills=True, every=False) == [2]
+    assert store.first_missing('e', 5, refills=True, every=False) == 2
 
 
 def test_skipped_numbers_are_neither_missed_nor_read() -> None:
@@ -124,24 +124,24 @@ def test_only_the_client_that_can_refill_is_asked_for_what_came_before() -> None
     store = store_of(TWO_BACK)
     store.observe('e', frames(5), [])
     store.take('e', frames(6)[0])
-    assert store.missing('e', 6, refills=True, every=False) == [4]
-    assert store.missing('e', 6, refills=False, every=False) == []
+    assert store.first_missing('e', 6, refills=True, every=False) == 4
+    assert store.first_missing('e', 6, refills=False, every=False) is None
     assert store.read('e', 6, 'own')['steps'] == [6]
 
 
 def test_a_client_that_cannot_refill_is_asked_once_and_then_served() -> None:
     store = store_of(TWO_BACK)
     store.take('e', frames(20)[0])
-    assert store.missing('e', 20, refills=False, every=False) == [18]
-    store.ask_again('e', 20, refills=False)
-    assert store.missing('e', 20, refills=False, every=False) == []
+    assert store.first_missing('e', 20, refills=False, every=False) == 18
+    store.ask_again('e', refills=False)
+    assert store.first_missing('e', 20, refills=False, every=False) is None
 
 
 def test_a_client_that_can_refill_is_asked_until_it_does() -> None:
     store = store_of(TWO_BACK)
     store.take('e', frames(20)[0])
-    store.ask_again('e', 20, refills=True)
-    assert store.missing('e', 20, refills=True, every=False) == [18]
+    store.ask_again('e', refills=True)
+    assert store.first_missing('e', 20, refills=True, every=False) == 18
     store.observe('e', frames(18, 19), [])
     assert store.read('e', 20, frames(20)[0].inputs)['steps'] == [18, 20]
 
@@ -149,7 +149,7 @@ def test_a_client_that_can_refill_is_asked_until_it_does() -> None:
 def test_an_act_far_ahead_costs_nothing() -> None:
     store = store_of(EVERY_STEP)
     store.take('e', Frame(10**15, None, 0))
-    assert store.missing('e', 10**15, refills=True, every=False) == [0]
+    assert store.first_missing('e', 10**15, refills=True, every=False) == 0
 
 
 def test_a_late_copy_of_what_acts_have_passed_is_not_stored() -> None:
@@ -298,3 +298,47 @@ def test_through_and_bytes_agree_with_a_plain_record(
             expected += 1
         assert through == (expected - 1 if known else -1)
         assert store.nbytes == 10 * len(held)
+
+
+offsets = st.lists(st.integers(-6, 0), min_size=1, max_size=3, unique=True)
+streams = st.one_of(
+    st.builds(lambda at: {'at': sorted(at)}, offsets),
+    st.builds(lambda every: {'every': every}, st.integers(1, 4)),
+    st.just({}),
+)
+declarations = st.one_of(
+    st.builds(lambda every: {'every': every}, st.integers(1, 4)),
+    st.builds(
+        lambda keys, pad: {'streams': keys, 'pad': pad},
+        st.dictionaries(st.sampled_from('abc'), streams, max_size=3),
+        st.sampled_from(['repeat_first', 'drop']),
+    ),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(declarations, st.lists(st.tuples(st.integers(1, 6), st.sets(numbers)), max_size=6))
+def test_what_an_act_misses_is_what_the_schedule_needs_and_nobody_sent(
+    declared: Any, turns: list[tuple[int, set[int]]]
+) -> None:
+    schedule = of(declared)
+    store = store_of(declared)
+    t_prev, sent, skipped = -1, set[int](), set[int]()
+    for gap, lost in turns:
+        t = t_prev + gap
+        between = set(range(t_prev + 1, t)) - lost
+        store.observe('e', frames(*between), [])
+        sent |= between | {t}
+        store.begin_act('e')
+        store.take('e', frames(t)[0])
+        missing = needed(schedule, t, t_prev) - sent - skipped
+        assert store.first_missing('e', t, True, every=False) == min(missing, default=None)
+        store.observe('e', [], missing)
+        skipped |= missing
+        assert store.first_missing('e', t, True, every=False) is None
+        read = store.read('e', t, frames(t)[0].inputs)
+        picked = [step for step, _ in picks(schedule, t, t_prev) if step in sent]
+        assert read['steps'] == picked
+        store.serve('e', t)
+        store.end_act('e')
+        t_prev = t

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+import socket
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
@@ -98,3 +99,19 @@ def client_of(url: str, token: str | None = None, **options: Any) -> Iterator[Cl
         **options,
     ) as socket:
         yield Client(socket)
+
+
+def raw_websocket(url: str) -> socket.socket:
+    """Shake hands by hand, so that any bytes can follow."""
+    host, port = url.split('/')[2].split(':')
+    raw = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    raw.sendall(
+        b'GET /v1/ws HTTP/1.1\r\nHost: worker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+        b'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n'
+        b'Sec-WebSocket-Protocol: seq-harness.1\r\n\r\n'
+    )
+    answer = b''
+    while b'\r\n\r\n' not in answer:
+        answer += raw.recv(4096)
+    assert answer.startswith(b'HTTP/1.1 101')
+    return raw
