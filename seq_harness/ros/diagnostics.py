@@ -7,7 +7,6 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-
 from seq_harness.harness import Report, State
 
 _WANTED_ENDS = ('stop', 'policy:', 'deadline', 'signal', 'deactivated')

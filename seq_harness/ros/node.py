@@ -14,9 +14,6 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
-from std_srvs.srv import Trigger
-
 from seq_harness.client.registry import open_policy, Policy
 from seq_harness.client.runtime import Runtime
 from seq_harness.harness import Harness, Limits, Opened, State
@@ -29,6 +26,8 @@ from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPac
 from seq_harness.ros.parameters import read_settings
 from seq_harness.ros.topics import output, setpoint_publisher, subscribe
 from seq_harness.settings import InputSettings
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

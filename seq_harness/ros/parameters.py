@@ -9,7 +9,6 @@ import numpy as np
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
-
 from seq_harness.parameters import Kind, Parameter
 from seq_harness.settings import parameters, parse, Settings
 

@@ -11,9 +11,6 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image, JointState
-from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
 from seq_harness.messages.setpoints import (
     fill_float64_multi_array,
     fill_joint_trajectory,
@@ -28,6 +25,8 @@ from seq_harness.parameters import (
     JOINT_TRAJECTORY,
 )
 from seq_harness.settings import ChannelSettings, InputSettings
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 _INPUT_TYPES = {IMAGE: Image, COMPRESSED_IMAGE: CompressedImage, JOINT_STATE: JointState}
 _OUTPUT_TYPES = {FLOAT64_MULTI_ARRAY: Float64MultiArray, JOINT_TRAJECTORY: JointTrajectory}

@@ -11,11 +11,10 @@ import time
 from typing import Any
 
 import pytest
-from std_msgs.msg import Float64MultiArray
-from support.waiting import socket_inodes, wait_for
-
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
+from std_msgs.msg import Float64MultiArray
+from support.waiting import socket_inodes, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 REACH = 'seq_harness.worker.policies.reach'
