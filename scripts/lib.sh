@@ -179,6 +179,15 @@ add_package_to_environment() {
   export PYTHONPATH=$environment/src:$installed/lib/${folder##*/}/site-packages${PYTHONPATH:+:$PYTHONPATH}
 }
 
+# Take the package off the paths again, for what installs it elsewhere.
+leave_package() {
+  local variable
+  for variable in PATH PYTHONPATH AMENT_PREFIX_PATH; do
+    export "$variable=$(without_prefix "$environment/install/" "${!variable}")"
+  done
+  PYTHONPATH=$(without_prefix "$environment/src/" "$PYTHONPATH")
+}
+
 # Build the package into $environment/install when what is copied there has changed.
 build_package() {
   local wanted log=$environment/build.log stage
@@ -271,7 +280,10 @@ run_guarded() {
     trap "pass_on $signal" "$signal"
   done
   set -m
-  env "$mark=1" "$@" &
+  (
+    export "$mark=1"
+    "$@"
+  ) &
   child=$!
   set +m
   wait_for_child || status=$?

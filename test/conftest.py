@@ -14,6 +14,9 @@ settings.register_profile('here', deadline=None)
 settings.register_profile('ci', deadline=None, derandomize=True, print_blob=True)
 settings.load_profile('ci' if os.environ.get('CI') else 'here')
 
+PARTS = os.environ.pop('SEQ_HARNESS_PARTS', '')
+"""How what scripts/test ran before pytest went, a line each."""
+
 LEFTOVERS = Leftovers(f'SEQ_HARNESS_TESTS_{os.getpid()}')
 
 
@@ -47,3 +50,10 @@ def _restore(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what ran before pytest, so that the end of the output tells of all of it."""
+    if PARTS:
+        terminalreporter.section('before pytest')
+        terminalreporter.write_line(PARTS.rstrip())
