@@ -12,7 +12,7 @@ import statistics
 import time
 
 import numpy as np
-
+from seq_harness.playback.ahead import Ahead
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk
@@ -32,7 +32,9 @@ class OneChunk:
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
 
-    def ask(self, observation: Observation, t: int) -> Answer[Chunk | None]:
+    def ask(
+        self, observation: Observation, t: int, ahead: Ahead | None = None
+    ) -> Answer[Chunk | None]:
         return self
 
     def commit(self, at_ns: int) -> int:

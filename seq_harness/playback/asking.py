@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+import math
 from typing import Protocol
 
+from seq_harness.playback.delays import Delays
 from seq_harness.playback.plan import Plan
 
 
@@ -17,47 +18,91 @@ class Asking(Protocol):
     def answered(self, delay_ns: int) -> None:
         """Note how long an answer took, from its ask to the round that read it."""
 
+    def expected_ns(self) -> int | None:
+        """Return how long an answer is expected to take; None where nothing is known."""
+
 
 class Drain:
     """Ask when the end of the plan is due (R26)."""
+
+    def __init__(self, delays: Delays | None = None) -> None:
+        self._delays = delays or Delays()
 
     def due_ns(self, plan: Plan) -> int:
         return plan.end_ns
 
     def answered(self, delay_ns: int) -> None:
-        """Ignore the delay: it places nothing."""
+        self._delays.add(delay_ns)
+
+    def expected_ns(self) -> int | None:
+        return self._delays.expected_ns()
 
 
-class Lead:
+class Lead(Drain):
     """
     Ask a lead before the end of the plan, so that the answer is there before it drains.
 
-    The lead is `fixed_ns`, or else the longest of the last `window` answer delays plus
-    `margin_ns`; it never exceeds `cap_ns`. The first delay, which pays for cold caches, is left
-    out; until there is another one, the lead is the cap.
+    The lead is `fixed_ns`, or else the delay that the recent answers let expect (by default the
+    longest of 20) plus `margin_ns`; it never exceeds `cap_ns`. Until there is a delay to go by,
+    the lead is the cap.
     """
 
     def __init__(
-        self, *, cap_ns: int, margin_ns: int, fixed_ns: int | None = None, window: int = 20
+        self,
+        *,
+        cap_ns: int,
+        margin_ns: int,
+        fixed_ns: int | None = None,
+        delays: Delays | None = None,
     ) -> None:
+        super().__init__(delays)
         self._cap_ns = cap_ns
         self._margin_ns = margin_ns
         self._fixed_ns = fixed_ns
-        self._delays: deque[int] = deque(maxlen=window)
-        self._first_seen = False
 
     def lead_ns(self) -> int:
         """Return the lead that holds now, in ns."""
+        expected = self.expected_ns()
         if self._fixed_ns is not None:
             return min(self._fixed_ns, self._cap_ns)
-        if not self._delays:
+        if expected is None:
             return self._cap_ns
-        return min(max(self._delays) + self._margin_ns, self._cap_ns)
+        return min(expected + self._margin_ns, self._cap_ns)
 
     def due_ns(self, plan: Plan) -> int:
         return plan.end_ns - self.lead_ns()
 
-    def answered(self, delay_ns: int) -> None:
-        if self._first_seen:
-            self._delays.append(delay_ns)
-        self._first_seen = True
+
+class Threshold(Drain):
+    """Ask once at most `share` of the newest chunk's rows is held."""
+
+    def __init__(self, share: float, delays: Delays | None = None) -> None:
+        super().__init__(delays)
+        self._share = share
+
+    def due_ns(self, plan: Plan) -> int:
+        return _due_when_held(plan, math.floor(self._share * plan.chunk_rows))
+
+
+class Every(Drain):
+    """Ask each `rows` rows, counted from the first that a chunk gives to play."""
+
+    def __init__(self, rows: int, delays: Delays | None = None) -> None:
+        super().__init__(delays)
+        self._rows = rows
+
+    def due_ns(self, plan: Plan) -> int:
+        return _due_when_held(plan, plan.held - self._rows)
+
+
+def _due_when_held(plan: Plan, held: int) -> int:
+    """
+    Return the instant of the row that leaves `held` rows, or of the end when there is none.
+
+    A plan that holds fewer already is due at its next row.
+    """
+    waiting = plan.waiting()
+    if held < 0 or not waiting:
+        return plan.end_ns
+    popped = max(1, len(waiting) - held)
+    return waiting[popped - 1].due_ns

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from seq_harness.playback.chunk import Chunk, ChunkRefused
+from seq_harness.playback.chunk import Chunk, ChunkRefused, to_ns
+from seq_harness.playback.rotations import Vector
 from seq_harness.playback.session import Commands
 
-Vector = npt.NDArray[np.float64]
+__all__ = ['END', 'Channel', 'ColumnsRefused', 'RowSplitter', 'Vector', 'columns_by_name']
 
 END = 'end'
 """The key of an answer or of a row that ends the episode; its value is the reason."""
@@ -66,13 +66,15 @@ class RowSplitter:
         width: int,
         key: str | None = None,
         horizon: int | None = None,
+        horizon_s: float | None = None,
     ) -> None:
-        """`width` is the number of columns of a row; `horizon` the most rows to play."""
+        """`width` is the columns of a row; `horizon` and `horizon_s` bound what plays of one."""
         self._channels = channels
         self._fps = fps
         self._width = width
         self._key = key
         self._horizon = horizon
+        self._horizon_ns = None if horizon_s is None else to_ns(horizon_s)
 
     def __call__(self, answer: Any) -> Chunk | None:
         """
@@ -89,9 +91,31 @@ class RowSplitter:
         if answer is None:
             return None
         end = answer.get(END) if isinstance(answer, Mapping) else None
-        rows = self._array(self._rows_of(answer))[: self._horizon]
-        commands = [self._commands(row) for row in rows]
-        return Chunk.at_rate(commands, self._fps, None if end is None else str(end))
+        commands = [self._commands(row) for row in self._array(self._rows_of(answer))]
+        chunk = Chunk.at_rate(commands, self._fps, None if end is None else str(end))
+        return chunk.within(self._horizon, self._horizon_ns)
+
+    def joined(self, rows: Sequence[Commands]) -> npt.NDArray[np.float32]:
+        """
+        Return commands by channel as the policy's own rows, float32 [n, width].
+
+        Raises
+        ------
+        ColumnsRefused
+            A column belongs to no channel: what it holds is not known.
+
+        """
+        taken = [column for channel in self._channels for column in channel.columns]
+        if sorted(taken) != list(range(self._width)):
+            raise ColumnsRefused(
+                f'every column must be commanded by one channel; of {self._width} columns the '
+                f'channels command {sorted(taken)}'
+            )
+        out = np.empty((len(rows), self._width), np.float32)
+        for channel in self._channels:
+            for i, row in enumerate(rows):
+                out[i, list(channel.columns)] = row[channel.name]
+        return out
 
     def _rows_of(self, answer: Any) -> Any:
         if self._key is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import itertools
 import math
 from typing import Any
@@ -19,6 +19,11 @@ MAX_OFFSET_S = 60.0
 
 class ChunkRefused(ValueError):
     """A chunk that must not play; says which row and why."""
+
+    def __init__(self, message: str, cause: str = 'malformed') -> None:
+        """`cause` is the short name under which it is counted."""
+        super().__init__(message)
+        self.cause = cause
 
 
 def to_ns(seconds: float) -> int:
@@ -43,6 +48,10 @@ class Chunk:
     end_ns: int
     end_reason: str | None = None
     """The policy's own reason to end the episode once these rows are out, if it gave one."""
+    beyond: tuple[Row, ...] = ()
+    """Rows past the open-loop horizon, which play only if nothing else comes."""
+    beyond_end_ns: int = 0
+    """The offset at which the last of those has had its period."""
 
     @classmethod
     def at_rate(cls, rows: Iterable[Commands], fps: float, end_reason: str | None = None) -> Chunk:
@@ -55,6 +64,29 @@ class Chunk:
             raise ChunkRefused(f'a row rate must be finite and positive, got {fps!r}')
         timed = tuple(Row(to_ns(i / fps), row) for i, row in enumerate(rows))
         return cls(timed, to_ns(len(timed) / fps), end_reason)
+
+    def within(self, rows: int | None = None, span_ns: int | None = None) -> Chunk:
+        """
+        Return the chunk cut at an open-loop horizon, in rows, in ns, or whichever comes first.
+
+        What is cut off stays as `beyond`. At least one row is kept; a policy's last chunk, after
+        which nothing is asked, stays whole.
+        """
+        if self.end_reason is not None:
+            return self
+        kept = len(self.rows) if rows is None else min(rows, len(self.rows))
+        if span_ns is not None:
+            kept = min(kept, sum(row.offset_ns < span_ns for row in self.rows))
+        kept = max(1, kept)
+        if kept >= len(self.rows):
+            return self
+        return replace(
+            self,
+            rows=self.rows[:kept],
+            end_ns=self.rows[kept].offset_ns,
+            beyond=self.rows[kept:],
+            beyond_end_ns=self.end_ns,
+        )
 
     @classmethod
     def stamped(cls, rows: Iterable[Mapping[str, Any]], fps: float | None = None) -> Chunk:

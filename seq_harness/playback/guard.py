@@ -2,57 +2,76 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
-import numpy as np
-
-from seq_harness.playback.channels import Vector
 from seq_harness.playback.chunk import ChunkRefused
+from seq_harness.playback.kinds import Kinds
+from seq_harness.playback.limits import Check, LIMITS, Limits, START, STEP, TOLERANCE
 from seq_harness.playback.plan import Plan, Waypoint
+from seq_harness.playback.record import Emitted
+from seq_harness.playback.rotations import Vector
 from seq_harness.playback.session import Commands
 
-TOLERANCE = 1e-6
-"""Slack of the comparisons, in the channel's unit: float32 noise is no fault."""
+__all__ = ['MERGED_PERIODS', 'TOLERANCE', 'Emitted', 'Guard', 'GuardPolicy', 'Limits', 'OnBreach']
 
 MERGED_PERIODS = 3
 """How many row periods one late emission may make up for."""
 
+STEP_OF, DISTANCE_OF = 'a step of', 'a distance from the measured state of'
+
+
+class OnBreach(Enum):
+    """What becomes of a row that breaks a limit."""
+
+    REFUSE = 'refuse'
+    """The chunk is refused whole."""
+    CLAMP = 'clamp'
+    """The row becomes the nearest that is allowed."""
+    RAMP = 'ramp'
+    """The row is approached from the one before, as fast as the channel may move."""
+
 
 @dataclass(frozen=True)
-class Limits:
-    """What one channel may be commanded; vectors are per joint, in the channel's unit."""
+class GuardPolicy:
+    """What a guard does about each cause; rows that are no values at all are always refused."""
 
-    joints: tuple[str, ...]
-    lower: Vector
-    upper: Vector
-    max_velocity: Vector
-    """Largest rate of change between two rows, in units a second."""
-    max_start_distance: Vector
-    """Largest distance of a first row from the measured state."""
+    limits: OnBreach = OnBreach.REFUSE
+    step: OnBreach = OnBreach.REFUSE
+    start: OnBreach = OnBreach.REFUSE
 
-
-@dataclass(frozen=True)
-class Emitted:
-    """The value a channel was last commanded, and the instant it was due."""
-
-    value: Vector
-    due_ns: int
+    def __post_init__(self) -> None:
+        """Refuse a ramp where there is nothing to lead to."""
+        if self.limits is OnBreach.RAMP:
+            raise ValueError('a breach of limits may be refused or clamped, not ramped')
 
 
 class Guard:
-    """Refuse rows that are not finite, too wide, outside limits or too far from the last."""
+    """Hold rows to their width, limits and steps, from the last command or the measured state."""
 
-    def __init__(self, limits: Mapping[str, Limits], period_ns: int) -> None:
+    def __init__(
+        self,
+        limits: Mapping[str, Limits],
+        period_ns: int,
+        kinds: Kinds | None = None,
+        policy: GuardPolicy | None = None,
+    ) -> None:
         """`period_ns` is one row's: a first row after a wait moves no further than one row may."""
-        self._limits = limits
+        kinds = kinds or Kinds()
+        self._checks = {name: Check(item, kinds[name]) for name, item in limits.items()}
         self._period_ns = period_ns
+        self._policy = policy or GuardPolicy()
+        self.changed: Counter[str] = Counter()
+        """Values that were changed, by cause and what was done: `step: ramp`."""
 
     def check_plan(
         self, plan: Plan, last: Mapping[str, Emitted], measured: Mapping[str, Vector]
-    ) -> None:
+    ) -> Plan:
         """
-        Check every held row before any plays.
+        Check all that is to be emitted before any of it is, and return the plan that may play.
 
         `last` is what was commanded before it; a channel without is bounded from `measured`.
 
@@ -64,24 +83,29 @@ class Guard:
         """
         before = dict(last)
         seen: set[str] = set()
-        for number, waypoint in enumerate(plan.waiting()):
+        emissions = plan.emissions()
+        admitted, changed = [], False
+        for number, waypoint in enumerate(emissions):
+            commands: dict[str, Any] = {}
             for name, value in waypoint.commands.items():
-                limits = self._limits_of(name)
-                if name in before:
+                check = self._check_of(name)
+                if name not in before:
+                    value = self._start(number, check, value, measured.get(name))
+                else:
                     gap_ns = waypoint.due_ns - before[name].due_ns
                     if name not in seen:
                         gap_ns = min(gap_ns, self._period_ns)
-                    _check_step(number, limits, before[name], value, gap_ns)
-                elif name in measured:
-                    _check_start(number, limits, measured[name], value)
-                else:
-                    raise ChunkRefused(f'channel {name!r}: no measured state to start from')
+                    value = self._step(number, check, value, before[name], gap_ns)
                 before[name] = Emitted(value, waypoint.due_ns)
                 seen.add(name)
+                changed |= value is not waypoint.commands[name]
+                commands[name] = value
+            admitted.append(Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns))
+        return plan.with_emissions(admitted) if changed else plan
 
-    def check_emission(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> None:
+    def check_emission(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> Commands:
         """
-        Check one merged row just before it goes out, from the last commanded value.
+        Check one merged row just before it goes out, from the last command; return what may go.
 
         Raises
         ------
@@ -89,71 +113,71 @@ class Guard:
             As `check_plan`.
 
         """
+        changed: dict[str, Any] = {}
+        longest_ns = MERGED_PERIODS * self._period_ns
         for name, value in waypoint.commands.items():
-            limits = self._limits_of(name)
-            if name in last:
-                gap_ns = waypoint.due_ns - last[name].due_ns
-                longest_ns = MERGED_PERIODS * self._period_ns
-                _check_step(0, limits, last[name], value, min(gap_ns, longest_ns))
+            check = self._check_of(name)
+            before = last.get(name)
+            if before is None:
+                check.refuse_malformed(0, value)
+                allowed = self._inside(0, check, value)
             else:
-                _check_range(0, limits, value)
+                gap_ns = min(waypoint.due_ns - before.due_ns, longest_ns)
+                if check.passes(value, before, gap_ns):
+                    continue
+                allowed = self._step(0, check, value, before, gap_ns)
+            if allowed is not value:
+                changed[name] = allowed
+        return {**waypoint.commands, **changed} if changed else waypoint.commands
 
-    def _limits_of(self, channel: str) -> Limits:
-        if channel not in self._limits:
+    def _step(self, number: int, check: Check, value: Any, before: Emitted, gap_ns: int) -> Any:
+        if check.passes(value, before, gap_ns):
+            return value
+        check.refuse_malformed(number, value)
+        value = self._inside(number, check, value)
+        bound = check.limits.max_velocity * (gap_ns / 1e9)
+        fault = check.beyond_step(before.value, value, bound, STEP_OF)
+        if fault is None:
+            return value
+        self._breach(number, STEP, fault, self._policy.step)
+        return check.kind.limited(before.value, value, bound)
+
+    def _start(self, number: int, check: Check, value: Any, measured: Vector | None) -> Any:
+        check.refuse_malformed(number, value)
+        value = self._inside(number, check, value)
+        if not check.kind.measured:
+            return value
+        if measured is None:
+            raise ChunkRefused(
+                f'row {number}: {list(check.limits.joints)} have no measured state to start from',
+                'no_state',
+            )
+        bound = check.limits.max_start_distance
+        fault = check.beyond_step(measured, value, bound, DISTANCE_OF)
+        if fault is None:
+            return value
+        self._breach(number, START, fault, self._policy.start)
+        if self._policy.start is OnBreach.RAMP:
+            bound = check.limits.max_velocity * (self._period_ns / 1e9)
+        return check.kind.limited(measured, value, bound)
+
+    def _inside(self, number: int, check: Check, value: Any) -> Any:
+        fault = check.beyond_limits(value)
+        if fault is None:
+            return value
+        self._breach(number, LIMITS, fault, self._policy.limits)
+        return check.kind.clamped(value, check.limits.lower, check.limits.upper)
+
+    def _breach(self, number: int, cause: str, fault: str, action: OnBreach) -> None:
+        if action is OnBreach.REFUSE:
+            raise ChunkRefused(f'row {number}: {fault}', cause)
+        self.changed[f'{cause}: {action.value}'] += 1
+
+    def _check_of(self, channel: str) -> Check:
+        if channel not in self._checks:
             raise ChunkRefused(
                 f'the policy commands the channel {channel!r}, which this robot does not have; '
-                f'it has {sorted(self._limits)}'
+                f'it has {sorted(self._checks)}',
+                'unknown_channel',
             )
-        return self._limits[channel]
-
-
-def _check_step(number: int, limits: Limits, before: Emitted, value: Vector, gap_ns: int) -> None:
-    _check_range(number, limits, value)
-    step = np.abs(value - before.value)
-    _refuse_beyond(number, limits, step, limits.max_velocity * (gap_ns / 1e9), 'a step of')
-
-
-def _check_start(number: int, limits: Limits, measured: Vector, value: Vector) -> None:
-    _check_range(number, limits, value)
-    distance = np.abs(value - measured)
-    what = 'a distance from the measured state of'
-    _refuse_beyond(number, limits, distance, limits.max_start_distance, what)
-
-
-def _check_range(number: int, limits: Limits, value: Vector) -> None:
-    if value.shape != limits.lower.shape:
-        raise ChunkRefused(
-            f'row {number} has {value.shape} values; {len(limits.joints)} were expected for '
-            f'{list(limits.joints)}'
-        )
-    inside = (value >= limits.lower - TOLERANCE) & (value <= limits.upper + TOLERANCE)
-    if inside.all():
-        return
-    joint = int(np.argmin(inside))
-    if not np.isfinite(value[joint]):
-        raise ChunkRefused(f'row {number}: {limits.joints[joint]} is {value[joint]}, not finite')
-    raise ChunkRefused(
-        f'row {number}: {limits.joints[joint]} is {value[joint]:.6g}, outside '
-        f'[{limits.lower[joint]:.6g}, {limits.upper[joint]:.6g}]'
-    )
-
-
-def _refuse_beyond(number: int, limits: Limits, size: Vector, bound: Vector, what: str) -> None:
-    inside = size <= bound + TOLERANCE
-    if inside.all():
-        return
-    joint = int(np.argmin(inside))
-    raise ChunkRefused(
-        f'row {number}: {limits.joints[joint]} makes {what} {size[joint]:.6g}, beyond '
-        f'{bound[joint]:.6g}'
-    )
-
-
-def merge(waypoints: list[Waypoint]) -> tuple[Commands, int]:
-    """Merge due waypoints per channel, last wins; return them and the last due instant (R21)."""
-    if len(waypoints) == 1:
-        return waypoints[0].commands, waypoints[0].due_ns
-    merged: dict[str, Vector] = {}
-    for waypoint in waypoints:
-        merged.update(waypoint.commands)
-    return merged, waypoints[-1].due_ns
+        return self._checks[channel]

@@ -6,21 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from seq_harness.playback.chunk import Chunk
+from seq_harness.playback.anchors import Anchor, Arrived, AtArrival, AtRowsEmitted
+from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.plan import Plan
 
-
-@dataclass(frozen=True)
-class Arrived:
-    """A chunk, and what happened between its ask and the round that reads it."""
-
-    chunk: Chunk
-    t: int
-    """The instant of the call that reads the answer."""
-    sampled_ns: int
-    """The instant of the round whose observation was asked about."""
-    emitted_since_ask: int
-    """Rows of the old plan emitted since the ask, its own round included."""
+PASSED, REPLACED = 'passed', 'replaced'
+"""Causes of a drop: the row's time was over when its chunk came; a newer plan took over."""
 
 
 @dataclass(frozen=True)
@@ -34,38 +25,78 @@ class Joined:
 class HandOff(Protocol):
     """Join a new chunk to the plan that is playing."""
 
+    waits: bool
+    """Whether an answer that comes early waits for the end of the plan, so that no row is lost."""
+
     def join(self, old: Plan | None, arrived: Arrived) -> Joined:
         """Return the new plan; rows it leaves out are counted by cause (R31)."""
 
 
-class ArriveAtStart:
+class Seam(Protocol):
+    """Shape the first rows of a placed chunk after the plan that it replaces."""
+
+    def sew(self, old: Plan | None, new: Plan, arrived: Arrived, kinds: Kinds) -> Plan:
+        """Return the plan to play; `old` is None, or starved, when nothing is to be joined."""
+
+
+class Cut:
+    """Play the new rows as they are."""
+
+    def sew(self, old: Plan | None, new: Plan, arrived: Arrived, kinds: Kinds) -> Plan:
+        return new
+
+
+class Replace:
+    """The new chunk, where its anchor places it, takes the place of the plan."""
+
+    def __init__(
+        self,
+        anchor: Anchor,
+        seam: Seam | None = None,
+        kinds: Kinds | None = None,
+        *,
+        waits: bool = False,
+    ) -> None:
+        self._anchor = anchor
+        self._seam = seam or Cut()
+        self._kinds = kinds or Kinds()
+        self.waits = waits
+
+    def join(self, old: Plan | None, arrived: Arrived) -> Joined:
+        rows = len(arrived.chunk.rows)
+        new = self._anchor.place(old, arrived)
+        if new is None:
+            return Joined(None, dropped(PASSED, rows))
+        lost = dropped(PASSED, rows - new.held) + dropped(REPLACED, old.held if old else 0)
+        return Joined(self._seam.sew(old, new, arrived, self._kinds), lost)
+
+
+class ArriveAtStart(Replace):
     """Play every chunk from its own first row, anchored where its answer is read (R14, R32)."""
 
+    def __init__(self, *, waits: bool = False) -> None:
+        super().__init__(AtArrival(), waits=waits)
+
+
+class Continue(Replace):
+    """Replace the plan on arrival, aligned by rows (R14)."""
+
+    def __init__(self, seam: Seam | None = None, kinds: Kinds | None = None) -> None:
+        super().__init__(AtRowsEmitted(), seam, kinds)
+
+
+class Append:
+    """Play the plan to its end, then the new chunk from its own first row."""
+
+    waits = False
+
     def join(self, old: Plan | None, arrived: Arrived) -> Joined:
-        plan = Plan.anchored(arrived.chunk, arrived.t, 0, arrived.sampled_ns)
-        return Joined(plan, _dropped(replaced=old.held if old else 0))
+        held = old.waiting() if old else ()
+        start = max(arrived.t, old.end_ns) if old else arrived.t
+        new = Plan.anchored(arrived.chunk, start, 0, arrived.sampled_ns)
+        return Joined(new.replaced([*held, *new.waiting()]))
 
 
-class Continue:
-    """
-    Replace the plan on arrival, aligned by rows (R14).
-
-    The first row played is the one whose number is the rows emitted since the ask, due at the old
-    plan's next row instant; on the first chunk or when starved it is row 0, due at once.
-    """
-
-    def join(self, old: Plan | None, arrived: Arrived) -> Joined:
-        chunk = arrived.chunk
-        if old is None or (old.held == 0 and arrived.t >= old.end_ns):
-            return Joined(Plan.anchored(chunk, arrived.t, 0, arrived.sampled_ns))
-        first = arrived.emitted_since_ask
-        if first >= len(chunk.rows):
-            return Joined(None, _dropped(passed=len(chunk.rows)))
-        due = old.next_due_ns if old.next_due_ns is not None else old.end_ns
-        anchor = due - chunk.rows[first].offset_ns
-        plan = Plan.anchored(chunk, anchor, first, arrived.sampled_ns)
-        return Joined(plan, _dropped(passed=first, replaced=old.held))
-
-
-def _dropped(**causes: int) -> Counter[str]:
-    return Counter({cause: count for cause, count in causes.items() if count})
+def dropped(cause: str, rows: int) -> Counter[str]:
+    """Return a count of `rows` by their cause; empty for none."""
+    return Counter({cause: rows} if rows else {})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seq_harness.playback.chunk import Chunk
+from seq_harness.playback.kinds import Kind
 from seq_harness.playback.session import Commands
 
 
@@ -15,6 +18,8 @@ class Waypoint:
 
     due_ns: int
     commands: Commands
+    sampled_ns: int | None = None
+    """The instant of the round whose observation the row answers."""
 
 
 class Plan:
@@ -25,48 +30,168 @@ class Plan:
         waypoints: Sequence[Waypoint],
         end_ns: int,
         *,
-        sampled_ns: int,
         end_reason: str | None = None,
+        ticks: Sequence[Waypoint] | None = None,
+        tail: Plan | None = None,
+        chunk_rows: int | None = None,
+        first_row: int = 0,
+        sources: tuple[Plan, ...] = (),
     ) -> None:
-        self._waypoints = waypoints
-        self._next = 0
+        """
+        `ticks` are emitted in the place of the rows; a row counts with the tick that reaches it.
+
+        `tail` is what the chunk holds beyond its open-loop horizon; `chunk_rows` how many rows the
+        newest chunk has, and `first_row` the number of the first one here; `sources` are the
+        chunks, as they came, that went into these rows.
+        """
+        self._rows = waypoints
+        self._ticks = ticks
+        self._row = 0
+        self._tick = 0
         self.end_ns = end_ns
-        self.sampled_ns = sampled_ns
-        """The instant of the round whose observation this plan answers."""
         self.end_reason = end_reason
+        self.tail = tail
+        self.chunk_rows = len(waypoints) if chunk_rows is None else chunk_rows
+        self.first_row = first_row
+        self.sources = sources
 
     @classmethod
     def anchored(cls, chunk: Chunk, anchor_ns: int, first_row: int, sampled_ns: int) -> Plan:
         """Place the rows of `chunk` from `first_row` on: due = anchor + offset (R15, R16)."""
         waypoints = [
-            Waypoint(anchor_ns + row.offset_ns, row.commands) for row in chunk.rows[first_row:]
+            Waypoint(anchor_ns + row.offset_ns, row.commands, sampled_ns)
+            for row in chunk.rows[first_row:]
         ]
+        end_ns = anchor_ns + chunk.end_ns
+        tail = None
+        if chunk.beyond:
+            beyond = [
+                Waypoint(anchor_ns + row.offset_ns, row.commands, sampled_ns)
+                for row in chunk.beyond
+            ]
+            tail = cls(beyond, anchor_ns + chunk.beyond_end_ns)
         return cls(
             waypoints,
-            anchor_ns + chunk.end_ns,
-            sampled_ns=sampled_ns,
+            end_ns,
             end_reason=chunk.end_reason,
+            tail=tail,
+            chunk_rows=len(chunk.rows),
+            first_row=first_row,
         )
+
+    def replaced(
+        self, waypoints: Sequence[Waypoint], ticks: Sequence[Waypoint] | None = None
+    ) -> Plan:
+        """Return a plan like this one, of other waypoints at the same place."""
+        return Plan(
+            waypoints,
+            self.end_ns,
+            end_reason=self.end_reason,
+            ticks=ticks,
+            tail=self.tail,
+            chunk_rows=self.chunk_rows,
+            first_row=self.first_row + self._row,
+            sources=self.sources,
+        )
+
+    def made_of(self, sources: tuple[Plan, ...]) -> Plan:
+        """Return this plan with the chunks that went into it."""
+        made = self.replaced(self.waiting())
+        made.sources = sources
+        return made
 
     @property
     def held(self) -> int:
-        """How many waypoints are anchored and not yet answered."""
-        return len(self._waypoints) - self._next
+        """How many rows are anchored and not yet answered."""
+        return len(self._rows) - self._row
+
+    @property
+    def next_row(self) -> int:
+        """The number, in its chunk, of the first row that is held."""
+        return self.first_row + self._row
+
+    @property
+    def next_row_ns(self) -> int | None:
+        """The due instant of the first held row; None when nothing is held."""
+        if self._row == len(self._rows):
+            return None
+        return self._rows[self._row].due_ns
 
     @property
     def next_due_ns(self) -> int | None:
-        """The due instant of the first held waypoint; None when nothing is held."""
-        if self._next == len(self._waypoints):
+        """The instant of the next emission; None when there is none."""
+        if self._ticks is None:
+            return self.next_row_ns
+        if self._tick == len(self._ticks):
             return None
-        return self._waypoints[self._next].due_ns
+        return self._ticks[self._tick].due_ns
+
+    @property
+    def current_row_ns(self) -> int | None:
+        """The due instant of the row played last; None when none of this plan's has been."""
+        return self._rows[self._row - 1].due_ns if self._row else None
+
+    @property
+    def channels(self) -> list[str]:
+        """The channels that the rows name, in the order of their first mention."""
+        return list(dict.fromkeys(name for row in self._rows for name in row.commands))
+
+    @property
+    def last_due_ns(self) -> int | None:
+        """The due instant of the last row; None for a plan without rows."""
+        return self._rows[-1].due_ns if self._rows else None
 
     def waiting(self) -> Sequence[Waypoint]:
-        """Return the held waypoints, oldest first."""
-        return self._waypoints[self._next :]
+        """Return the held rows, oldest first."""
+        return self._rows[self._row :]
+
+    def emissions(self) -> Sequence[Waypoint]:
+        """Return what is still to be emitted, oldest first."""
+        return self.waiting() if self._ticks is None else self._ticks[self._tick :]
+
+    def with_emissions(self, waypoints: Sequence[Waypoint]) -> Plan:
+        """Return this plan with other values at the instants of its emissions."""
+        if self._ticks is None:
+            return self.replaced(waypoints)
+        return self.replaced(self.waiting(), waypoints)
 
     def pop_due(self, t: int) -> list[Waypoint]:
-        """Take every held waypoint with `due <= t`, oldest first (R21, R24)."""
-        start = self._next
-        while self._next < len(self._waypoints) and self._waypoints[self._next].due_ns <= t:
-            self._next += 1
-        return list(self._waypoints[start : self._next])
+        """Take what is due by `t`, oldest first, and the rows that it reaches (R21, R24)."""
+        if self._ticks is None:
+            start = self._row
+            self._row = _past(self._rows, start, t)
+            return list(self._rows[start : self._row])
+        start = self._tick
+        self._tick = _past(self._ticks, start, t)
+        if self._tick > start:
+            self._row = _past(self._rows, self._row, self._ticks[self._tick - 1].due_ns)
+        return list(self._ticks[start : self._tick])
+
+    def value_at(self, channel: str, at_ns: int, kind: Kind) -> Any:
+        """
+        Return where the rows lead `channel` at an instant, on a line between two; None if nowhere.
+
+        The last row holds until the end of the plan; before the first row, and at the end, the
+        plan says nothing.
+        """
+        if at_ns >= self.end_ns:
+            return None
+        after = bisect_right(self._rows, at_ns, key=lambda row: row.due_ns)
+        if after == 0:
+            return None
+        before = self._rows[after - 1]
+        value = before.commands.get(channel)
+        if value is None or before.due_ns == at_ns or after == len(self._rows):
+            return value
+        following = self._rows[after]
+        if channel not in following.commands:
+            return value
+        share = (at_ns - before.due_ns) / (following.due_ns - before.due_ns)
+        return kind.blend(value, following.commands[channel], share)
+
+
+def _past(waypoints: Sequence[Waypoint], start: int, t: int) -> int:
+    """Return the number of the first waypoint from `start` on that is due after `t`."""
+    while start < len(waypoints) and waypoints[start].due_ns <= t:
+        start += 1
+    return start

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
-from seq_harness.playback.answer import Answer
+from seq_harness.playback.ahead import LookAhead
+from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.asking import Asking
-from seq_harness.playback.channels import Vector
 from seq_harness.playback.chunk import Chunk, ChunkRefused
-from seq_harness.playback.guard import Emitted, Guard, merge
-from seq_harness.playback.handoff import Arrived, HandOff
-from seq_harness.playback.plan import Plan, Waypoint
-from seq_harness.playback.session import CEILING_NS, Commands, FLOOR_NS, Observation, POLL_NS
+from seq_harness.playback.emitting import Emitter
+from seq_harness.playback.expiry import Expiry
+from seq_harness.playback.guard import Guard
+from seq_harness.playback.handoff import HandOff
+from seq_harness.playback.inquiry import Answered, Ask, Inquiry
+from seq_harness.playback.kinds import Kinds
+from seq_harness.playback.loading import Loading
+from seq_harness.playback.plan import Plan
+from seq_harness.playback.rotations import Vector
+from seq_harness.playback.session import Commands, FLOOR_NS, Observation, POLL_NS
+from seq_harness.playback.starvation import Starvation
 from seq_harness.playback.statistics import Statistics
-from seq_harness.playback.uplink import ActAbandoned, Uplink
+from seq_harness.playback.tracking import Tracking
+from seq_harness.playback.uplink import Uplink
+from seq_harness.playback.upsampling import Upsampling
+from seq_harness.playback.whole import WholeChunks
 
 REFUSALS_IN_A_ROW = 3
 """So many chunks refused, or wholly past, one after the other, end the episode."""
 
 Measured = Callable[[Observation], Mapping[str, Vector]]
 """Reads the measured state of each channel out of an observation."""
-
-
-class _Ask:
-    """One question in flight."""
-
-    def __init__(self, answer: Answer[Chunk | None], t: int, emitted: int) -> None:
-        self.answer = answer
-        self.t = t
-        self.emitted_since = emitted
-        self.orphan = False
 
 
 class ChunkPlayer:
@@ -50,28 +48,32 @@ class ChunkPlayer:
         handoff: HandOff,
         guard: Guard | None = None,
         measured: Measured | None = None,
+        kinds: Kinds | None = None,
+        look_ahead: LookAhead | None = None,
+        upsampling: Upsampling | None = None,
+        starvation: Starvation | None = None,
+        expiry: Expiry | None = None,
+        tracking: Tracking | None = None,
+        whole: WholeChunks | None = None,
     ) -> None:
-        """`measured` bounds a first row; it is read when a chunk loads and none has played."""
-        self._uplink = uplink
-        self._asking = asking
-        self._handoff = handoff
-        self._guard = guard
-        self._measured = measured
-        self._plan: Plan | None = None
-        self._ask: _Ask | None = None
-        self._ask_at_ns: int | None = None
-        self._backoff_ns = 0
-        self._refusals = 0
-        self._last: dict[str, Emitted] = {}
-        self._last_emission_ns: int | None = None
-        self._starved_since: int | None = None
+        """`measured` bounds a first row, and is what `tracking` compares commands to."""
         self.statistics = Statistics()
         self.finished: str | None = None
         """Why the episode is over for this player, once it is."""
-        self.last_due_ns: int | None = None
-        """The due instant of the newest row that the last call answered; None if none."""
-        self.last_sampled_ns: int | None = None
-        """The instant of the observation which that row answers."""
+        self._inquiry = Inquiry(uplink, asking, look_ahead, expiry or Expiry(), self.statistics)
+        self._kinds = kinds or Kinds()
+        self._loading = Loading(handoff, self._kinds, upsampling, guard)
+        self._measured = measured
+        self._starvation = starvation or Starvation(self._kinds)
+        self._tracking = tracking
+        self._whole = whole or WholeChunks((), 0)
+        self._emitter = Emitter(self._kinds, guard, self._whole, self._starvation, self.statistics)
+        self._plan: Plan | None = None
+        self._starved_since: int | None = None
+        self._refusals = 0
+        self._cancelled = False
+        if guard is not None:
+            self.statistics.guarded = guard.changed
 
     @property
     def held(self) -> int:
@@ -79,122 +81,142 @@ class ChunkPlayer:
         return self._plan.held if self._plan else 0
 
     @property
+    def last_due_ns(self) -> int | None:
+        """The due instant of the newest row that the last call answered; None if none."""
+        return self._emitter.last_due_ns
+
+    @property
+    def last_sampled_ns(self) -> int | None:
+        """The instant of the observation which that row answers."""
+        return self._emitter.last_sampled_ns
+
+    @property
     def loaded(self) -> bool:
         """Whether a chunk has been loaded since the player was made."""
         return self.statistics.chunks > 0
 
     def __call__(self, observation: Observation, t: int) -> tuple[Commands, int]:
+        self._emitter.begin_round()
+        made = self._stopped(t) if self._cancelled else {}
+        if self._tracking is not None:
+            made = {**made, **self._watch(self._tracking, observation, t)}
         self._read_answer(observation, t)
-        commands = self._play(t)
-        if self._wants_to_ask(t):
-            self._start_ask(observation, t, emitted=1 if commands else 0)
-            if not commands:
+        commands, rows = self._play(t)
+        if not self._finishing and self._inquiry.wanted(t):
+            self._inquiry.start(observation, t, self._plan, rows)
+            if not rows:
                 # An answer given inline plays in the round that asked for it (R30).
                 self._read_answer(observation, t)
-                commands = self._play(t)
-        self._note_end(t)
-        return commands, self._resume_at(t)
+                commands, rows = self._play(t)
+        made = {**made, **self._note_end(observation, t)}
+        made = {**made, **self._emitter.whole(self._plan, t)}
+        return {**made, **commands} if made else commands, self._resume_at(t)
 
     def cancel(self) -> None:
-        if self._ask is not None:
-            self._ask.orphan = True
-        if self._plan is not None:
-            self._drop('cancelled', self._plan.held)
-        self._plan = None
-        self._ask_at_ns = None
-        self._last.clear()
+        """Drop the plan and the call in flight (R35); the next call sends what stops the robot."""
+        self._inquiry.orphan()
+        self._drop_plan('cancelled')
+        self._starved_since = None
+        self._cancelled = True
 
     def close(self) -> None:
         self.cancel()
-        self._ask = None
+        self._inquiry.drop()
+
+    def replan(self) -> None:
+        """Have the next call ask, if none is in flight; what is held plays on."""
+        self._inquiry.at_ns = None
+
+    def stop_commands(self, t: int) -> Commands:
+        """Return what an end must send: zero for every rate, a hold for every whole-chunk plan."""
+        return self._emitter.stop(t)
+
+    def _stopped(self, t: int) -> Commands:
+        commands = self.stop_commands(t)
+        self._cancelled = False
+        self._emitter.record.clear()
+        return commands
+
+    def _watch(self, tracking: Tracking, observation: Observation, t: int) -> Commands:
+        measured = self._measured(observation) if self._measured else {}
+        fault = tracking.fault(self._emitter.record, measured, t)
+        if fault is None:
+            return {}
+        self.finished = f'guard: tracking error: {fault}'
+        self.statistics.refused['tracking'] += 1
+        self._drop_plan('tracking')
+        self._inquiry.orphan()
+        return self.stop_commands(t)
 
     def _read_answer(self, observation: Observation, t: int) -> None:
-        ask = self._ask
-        if ask is None or not ask.answer.done():
+        plan = self._plan
+        if self._loading.handoff.waits and plan is not None and t < plan.end_ns:
             return
-        # In-flight state is cleared before reading, so that a failure leaves a fresh ask (R34).
-        self._ask = None
         try:
-            chunk = ask.answer.result()
-        except ActAbandoned:
-            self.statistics.abandoned += 1
-            return
+            answered = self._inquiry.read(t)
+            if answered is not None:
+                self._take(answered, observation, t)
         except ChunkRefused as error:
-            self._refuse(error, t)
-            return
-        except Exception:
-            self.statistics.failed += 1
-            raise
-        self.statistics.answered += 1
-        if ask.orphan:
-            self._ask_at_ns = t + FLOOR_NS
-            return
-        self.statistics.answer_delay.add(t - ask.t)
-        self._asking.answered(t - ask.t)
-        self._take(chunk, ask, observation, t)
+            self.statistics.refused[error.cause] += 1
+            self.statistics.last_refusal = str(error)
+            self._count_refusal(f'chunk_refused: {error}', t)
 
-    def _take(self, chunk: Chunk | None, ask: _Ask, observation: Observation, t: int) -> None:
+    def _take(self, answered: Answered, observation: Observation, t: int) -> None:
+        chunk, ask = answered.chunk, answered.ask
         if chunk is None:
-            self._back_off(t)
+            self._inquiry.back_off(t)
         elif not chunk.rows:
-            self._drop('emptied', self.held)
-            self._plan = None
-            self.finished = f'policy:{chunk.end_reason}' if chunk.end_reason else None
-            self._back_off(t)
+            self._empty(chunk, t)
+        elif answered.expired:
+            self.statistics.scheduled += len(chunk.rows)
+            self._drop('expired', len(chunk.rows))
+            self._inquiry.back_off(t)
         else:
-            self._backoff_ns = 0
             self._load(chunk, ask, observation, t)
 
-    def _load(self, chunk: Chunk, ask: _Ask, observation: Observation, t: int) -> None:
-        joined = self._handoff.join(self._plan, Arrived(chunk, t, ask.t, ask.emitted_since))
-        plan = joined.plan
-        if plan is not None and self._guard is not None:
-            measured = self._measured(observation) if self._measured else {}
-            try:
-                self._guard.check_plan(plan, self._last, measured)
-            except ChunkRefused as error:
-                self._refuse(error, t)
-                return
+    def _empty(self, chunk: Chunk, t: int) -> None:
+        if self._plan is not None and self._starved_since is None:
+            self._starved_since = t
+        self._drop_plan('emptied')
+        self.finished = f'policy:{chunk.end_reason}' if chunk.end_reason else None
+        self._inquiry.back_off(t)
+
+    def _load(self, chunk: Chunk, ask: Ask, observation: Observation, t: int) -> None:
+        emitted, expected = ask.emitted_since, ask.expected_rows
+        arrived = Arrived(chunk, t, ask.t, emitted, self._emitter.record, expected)
+        joined = self._loading.join(self._plan, arrived, self._start_state(observation))
         self.statistics.scheduled += len(chunk.rows)
         self.statistics.dropped.update(joined.dropped)
-        if plan is None:
+        self.statistics.late_answers += expected is not None and emitted > expected
+        if joined.plan is None:
             self._count_refusal('inference_slower_than_chunk', t)
             return
         self._refusals = 0
-        self._note_join(plan, t)
-        self._plan = plan
         self.statistics.chunks += 1
+        self._begin(joined.plan, t)
         if not self._finishing:
-            self._ask_at_ns = self._uplink.commit(self._asking.due_ns(plan))
+            self._inquiry.place(joined.plan)
 
-    def _play(self, t: int) -> Commands:
-        self.last_due_ns = self.last_sampled_ns = None
-        due = self._plan.pop_due(t) if self._plan else []
-        if self._plan is None or not due:
+    def _begin(self, plan: Plan, t: int) -> None:
+        if self._starved_since is not None:
+            self.statistics.starved_ns += t - self._starved_since
+            self._starved_since = None
+        self._plan = plan
+        self._emitter.begin(plan, t)
+
+    def _start_state(self, observation: Observation) -> Mapping[str, Vector]:
+        """Return the measured state, where something has no last command to start from."""
+        if self._measured is None or not self._loading.needs_measured:
             return {}
-        commands, due_ns = merge(due)
-        if self._guard is not None:
-            self._guard.check_emission(Waypoint(due_ns, commands), self._last)
-        for name, value in commands.items():
-            self._last[name] = Emitted(value, due_ns)
-        self._count_emission(len(due), t)
-        self.last_due_ns, self.last_sampled_ns = due_ns, self._plan.sampled_ns
-        if self._ask is not None:
-            self._ask.emitted_since += len(due)
-        return commands
+        return self._measured(observation)
 
-    def _count_emission(self, rows: int, t: int) -> None:
-        self.statistics.emitted += 1
-        self.statistics.merged += rows - 1
-        if self._last_emission_ns is not None:
-            gap_ns = t - self._last_emission_ns
-            self.statistics.largest_gap_ns = max(self.statistics.largest_gap_ns, gap_ns)
-        self._last_emission_ns = t
-
-    def _wants_to_ask(self, t: int) -> bool:
-        if self._ask is not None or self._finishing:
-            return False
-        return self._ask_at_ns is None or t >= self._ask_at_ns
+    def _play(self, t: int) -> tuple[Commands, int]:
+        """Return what is due, and how many rows that is."""
+        if self._plan is None:
+            return {}, 0
+        commands, rows = self._emitter.pop(self._plan, t)
+        self._inquiry.note_emitted(rows)
+        return commands, rows
 
     @property
     def _finishing(self) -> bool:
@@ -202,64 +224,68 @@ class ChunkPlayer:
         ending = self._plan is not None and self._plan.end_reason is not None
         return ending or self.finished is not None
 
-    def _start_ask(self, observation: Observation, t: int, emitted: int) -> None:
-        answer = self._uplink.ask(observation, t)
-        if answer is None:
-            self._ask_at_ns = t + POLL_NS
-            return
-        self.statistics.asked += 1
-        self._ask_at_ns = None
-        self._ask = _Ask(answer, t, emitted)
-
-    def _note_end(self, t: int) -> None:
+    def _note_end(self, observation: Observation, t: int) -> Commands:
+        """Take up what follows the end of a plan; return what goes out while starved."""
         plan = self._plan
-        if plan is None or plan.held or t < plan.end_ns:
-            self._end_starvation(t)
-            return
-        if plan.end_reason is not None:
-            self.finished = f'policy:{plan.end_reason}'
-        elif self._starved_since is None:
-            self._starved_since = plan.end_ns
+        if plan is not None:
+            if plan.held or t < plan.end_ns:
+                return {}
+            if plan.end_reason is not None:
+                self.finished = f'policy:{plan.end_reason}'
+                return {}
+            if plan.tail is not None and self._starvation.finishes:
+                return self._finish(plan.tail, observation, t)
+            if self._starved_since is None:
+                self._starved_since = plan.end_ns
+        since = self._starved_since
+        if since is None or self.finished is not None:
+            return {}
+        self.finished = self._starvation.over(since, t)
+        return self._emitter.starved(since, t)
 
-    def _end_starvation(self, t: int) -> None:
-        if self._starved_since is not None:
-            self.statistics.starved_ns += t - self._starved_since
-            self._starved_since = None
-
-    def _note_join(self, plan: Plan, t: int) -> None:
-        self._end_starvation(t)
-        waiting = plan.waiting()
-        for name, value in waiting[0].commands.items() if waiting else ():
-            if name in self._last:
-                step = float(np.max(np.abs(value - self._last[name].value)))
-                self.statistics.largest_join_step = max(self.statistics.largest_join_step, step)
-
-    def _refuse(self, error: ChunkRefused, t: int) -> None:
-        self.statistics.refused[str(error)] += 1
-        self._count_refusal(f'chunk_refused: {error}', t)
+    def _finish(self, tail: Plan, observation: Observation, t: int) -> Commands:
+        """Play on beyond the open-loop horizon."""
+        self.statistics.scheduled += tail.held
+        self._plan = None
+        try:
+            plan = self._loading.prepare(
+                tail, self._emitter.record, self._start_state(observation)
+            )
+        except ChunkRefused as error:
+            self._drop(error.cause, tail.held)
+            self._starved_since = t
+            return {}
+        self._begin(plan, t)
+        return self._play(t)[0]
 
     def _count_refusal(self, reason: str, t: int) -> None:
         self._refusals += 1
         if self._refusals >= REFUSALS_IN_A_ROW:
             self.finished = reason
-        self._back_off(t)
+        self._inquiry.back_off(t)
 
-    def _back_off(self, t: int) -> None:
-        """Space out asks that bring nothing: from POLL, doubling, to 1 s (R13)."""
-        self._backoff_ns = min(max(POLL_NS, 2 * self._backoff_ns), CEILING_NS)
-        self._ask_at_ns = t + self._backoff_ns
+    def _drop_plan(self, cause: str) -> None:
+        if self._plan is not None:
+            self._drop(cause, self._plan.held)
+        self._plan = None
 
     def _drop(self, cause: str, rows: int) -> None:
         if rows:
             self.statistics.dropped[cause] += rows
 
     def _resume_at(self, t: int) -> int:
-        if self._ask is not None and self._ask.answer.done():
+        plan = self._plan
+        waits = self._loading.handoff.waits and plan is not None and t < plan.end_ns
+        if self._inquiry.answered and not waits:
             return t + FLOOR_NS
-        wanted = [] if self._plan is None else [self._plan.next_due_ns]
-        if self._plan is not None and t < self._plan.end_ns and not self._plan.held:
-            wanted.append(self._plan.end_ns)
-        if self._ask is None and not self._finishing:
-            wanted.append(self._ask_at_ns)
+        wanted = [self._starvation.next_ns, self._whole.next_ns]
+        if plan is not None:
+            wanted.append(plan.next_due_ns)
+            if waits or plan.next_due_ns is None:
+                wanted.append(plan.end_ns)
+        if not self._inquiry.pending and not self._finishing:
+            wanted.append(self._inquiry.at_ns)
+        if self._starved_since is not None:
+            wanted.append(self._starvation.limit_at(self._starved_since))
         instants = [instant for instant in wanted if instant is not None and instant > t]
         return min(instants, default=t + POLL_NS)

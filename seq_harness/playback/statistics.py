@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 import math
+from typing import Any
+
+import numpy as np
 
 _EXACT = 64
 """Values below this many ns have a bucket each; above, buckets are at most 1/64 wide."""
@@ -84,16 +87,52 @@ class Statistics:
     answered: int = 0
     failed: int = 0
     abandoned: int = 0
+    expired_observations: int = 0
+    """Asks that were not made, because the observation was too old."""
     chunks: int = 0
     scheduled: int = 0
     emitted: int = 0
     merged: int = 0
+    interpolated: int = 0
+    """Commands between two rows, which count as no row."""
+    filled: int = 0
+    """Commands that were made while starved."""
     dropped: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    """Chunks that must not play, by cause."""
+    last_refusal: str = ''
+    guarded: Counter[str] = field(default_factory=Counter)
+    """Values that the guard changed, by cause and what was done."""
+    late_answers: int = 0
+    """Answers during which more rows were consumed than the policy was told to expect."""
     starved_ns: int = 0
     largest_gap_ns: int = 0
     largest_join_step: float = 0.0
+    lateness: Distribution = field(default_factory=Distribution)
     answer_delay: Distribution = field(default_factory=Distribution)
+    expected_delay: Distribution = field(default_factory=Distribution)
+
+    def note_ask(self, expected_ns: int | None) -> None:
+        """Count an ask whose answer is expected to take so long, if that is known."""
+        self.asked += 1
+        if expected_ns is not None:
+            self.expected_delay.add(expected_ns)
+
+    def note_emission(self, rows: int, t: int, due_ns: int, before_ns: int | None) -> None:
+        """Count a command at `t`, due at `due_ns`, that `rows` rows came to; 0 lies between."""
+        if rows:
+            self.emitted += 1
+            self.merged += rows - 1
+        else:
+            self.interpolated += 1
+        self.lateness.add(t - due_ns)
+        if before_ns is not None and t - before_ns > self.largest_gap_ns:
+            self.largest_gap_ns = t - before_ns
+
+    def note_join(self, distance: Any) -> None:
+        """Note how far a new plan's first command is from the last one, per component."""
+        if np.size(distance):
+            self.largest_join_step = max(self.largest_join_step, float(np.max(distance)))
 
     def figures(self, held: int) -> dict[str, object]:
         """Return the counts as plain data; `held` is the number of rows still to be played."""
@@ -103,6 +142,8 @@ class Statistics:
                 'answered': self.answered,
                 'failed': self.failed,
                 'abandoned': self.abandoned,
+                'expired': self.expired_observations,
+                'late': self.late_answers,
             },
             'rows': {
                 'scheduled': self.scheduled,
@@ -110,10 +151,19 @@ class Statistics:
                 'merged': self.merged,
                 'dropped': dict(self.dropped),
                 'held': held,
+                'interpolated': self.interpolated,
+                'filled': self.filled,
+                'guarded': dict(self.guarded),
             },
-            'chunks': {'played': self.chunks, 'refused': dict(self.refused)},
+            'chunks': {
+                'played': self.chunks,
+                'refused': dict(self.refused),
+                'last_refusal': self.last_refusal,
+            },
             'starved_s': round(self.starved_ns / 1e9, 4),
             'largest_gap_ms': round(self.largest_gap_ns / 1e6, 4),
             'largest_join_step': round(self.largest_join_step, 6),
+            'lateness_ms': self.lateness.figures_ms(),
             'answer_delay_ms': self.answer_delay.figures_ms(),
+            'expected_delay_ms': self.expected_delay.figures_ms(),
         }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from seq_harness.playback.ahead import Ahead
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.session import Observation
@@ -44,11 +45,14 @@ class Step:
 class Uplink(Protocol):
     """Where the player asks for its next chunk; the harness numbers what is asked."""
 
-    def ask(self, observation: Observation, t: int) -> Answer[Chunk | None] | None:
+    def ask(
+        self, observation: Observation, t: int, ahead: Ahead | None = None
+    ) -> Answer[Chunk | None] | None:
         """
         Start one inference on the observation of the round at `t`; return at once.
 
-        None: not now, because the stream is full and nothing may be lost.
+        `ahead` is what will be executed meanwhile, for a policy that takes a plan. None: not now,
+        because the stream is full and nothing may be lost.
         """
 
     def commit(self, at_ns: int) -> int:

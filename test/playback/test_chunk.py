@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
 from seq_harness.playback.chunk import Chunk, ChunkRefused
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.uplinks import HandUplink, MS, rows, S
-
 from seq_harness.playback.asking import Asking, Drain, Lead
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.guard import Guard, Limits
@@ -17,6 +15,7 @@ from seq_harness.playback.handoff import ArriveAtStart, Continue, HandOff
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import CEILING_NS, FLOOR_NS, POLL_NS
 from seq_harness.playback.uplink import ActAbandoned, PolicyError
+from support.uplinks import HandUplink, MS, rows, S
 
 SEEN = {'state': 1}
 
@@ -405,7 +404,8 @@ def test_a_first_row_after_a_wait_moves_no_further_than_one_row_may() -> None:
     player(SEEN, 100 * MS)
     uplink.answers[1].give(Chunk.at_rate(rows(np.array([0.5, 0.0])), 10))
     assert player(SEEN, 10 * S)[0] == {}
-    assert 'a step of 0.5, beyond 0.1' in next(iter(player.statistics.refused))
+    assert player.statistics.refused == {'step': 1}
+    assert 'a step of 0.5, beyond 0.1' in player.statistics.last_refusal
 
 
 def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> None:

@@ -1,7 +1,6 @@
 """Distributions and counts."""
 
 from hypothesis import given, strategies
-
 from seq_harness.playback.statistics import Distribution
 
 

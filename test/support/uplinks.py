@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from seq_harness.playback.ahead import Ahead
 from seq_harness.playback.answer import NotAnswered
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.session import Commands, Observation
@@ -45,12 +46,16 @@ class HandUplink:
         self.inline = list(inline)
         self.asks: list[tuple[int, Observation]] = []
         self.answers: list[HandAnswer] = []
+        self.aheads: list[Ahead | None] = []
         self.committed: list[int] = []
         self.full = False
 
-    def ask(self, observation: Observation, t: int) -> HandAnswer | None:
+    def ask(
+        self, observation: Observation, t: int, ahead: Ahead | None = None
+    ) -> HandAnswer | None:
         if self.full:
             return None
+        self.aheads.append(ahead)
         self.asks.append((t, observation))
         self.answers.append(HandAnswer())
         if self.inline:

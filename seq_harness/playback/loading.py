@@ -1,0 +1,79 @@
+"""What a chunk goes through before any of it plays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seq_harness.playback.anchors import Arrived
+from seq_harness.playback.guard import Guard
+from seq_harness.playback.handoff import HandOff, Joined
+from seq_harness.playback.kinds import Kinds
+from seq_harness.playback.plan import Plan, Waypoint
+from seq_harness.playback.record import Record
+from seq_harness.playback.rotations import Vector
+from seq_harness.playback.upsampling import Upsampling
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Hand-off, nearest turns, up-sampling and the guard, in this order."""
+
+    handoff: HandOff
+    kinds: Kinds
+    upsampling: Upsampling | None
+    guard: Guard | None
+
+    @property
+    def needs_measured(self) -> bool:
+        """Whether the measured state is read when a plan is prepared."""
+        return self.guard is not None or bool(self.kinds.turning)
+
+    def join(self, old: Plan | None, arrived: Arrived, measured: Mapping[str, Vector]) -> Joined:
+        """
+        Return the plan that takes over from `old`, and what was dropped.
+
+        Raises
+        ------
+        ChunkRefused
+            The guard refuses a row.
+
+        """
+        joined = self.handoff.join(old, arrived)
+        if joined.plan is None:
+            return joined
+        plan = self.prepare(joined.plan, arrived.record, measured)
+        return Joined(plan, joined.dropped)
+
+    def prepare(self, plan: Plan, record: Record, measured: Mapping[str, Vector]) -> Plan:
+        """
+        Return what of `plan` may be emitted, and when.
+
+        Raises
+        ------
+        ChunkRefused
+            The guard refuses a row.
+
+        """
+        if self.kinds.turning:
+            plan = self._turned(plan, record, measured)
+        if self.upsampling is not None:
+            plan = self.upsampling.apply(plan, record)
+        if self.guard is not None:
+            plan = self.guard.check_plan(plan, record.last, measured)
+        return plan
+
+    def _turned(self, plan: Plan, record: Record, measured: Mapping[str, Vector]) -> Plan:
+        """Write angles and rotations as the turns nearest to those before them."""
+        before: dict[str, Any] = {**measured}
+        before.update((name, last.value) for name, last in record.last.items())
+        rows = []
+        for row in plan.waiting():
+            commands = dict(row.commands)
+            for name in self.kinds.turning & commands.keys():
+                if name in before:
+                    commands[name] = self.kinds[name].near(before[name], commands[name])
+                before[name] = commands[name]
+            rows.append(Waypoint(row.due_ns, commands, row.sampled_ns))
+        return plan.replaced(rows)

@@ -1,0 +1,87 @@
+"""Channels whose controller takes a plan at a time instead of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from seq_harness.playback.plan import Plan
+from seq_harness.playback.record import Record
+from seq_harness.playback.session import Commands
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The command of a whole-chunk channel: it supersedes the one before."""
+
+    points: tuple[tuple[int, Any], ...]
+    """
+    Due instants on the playback clock, and values, in order of time.
+
+    Without points it says: stop where you are.
+    """
+
+
+class WholeChunks:
+    """
+    Send plans, and holds where a plan is over before its time.
+
+    A plan reaches at most `max_ahead_ns` ahead, and is sent anew before that is used up, so that a
+    controller whose harness dies soon stands still.
+    """
+
+    def __init__(self, channels: Iterable[str], max_ahead_ns: int) -> None:
+        self._channels = frozenset(channels)
+        self._max_ahead_ns = max_ahead_ns
+        self._sent_to_ns: dict[str, int] = {}
+        """How far ahead each channel's controller has been told what to do."""
+        self.next_ns: int | None = None
+        """When a plan must be sent anew; None while nothing is left to send."""
+
+    def loaded(self, plan: Plan, t: int) -> None:
+        """Have the plan sent that plays from now on."""
+        self.next_ns = t if self._channels else None
+
+    def take(self, commands: Commands) -> Commands:
+        """Return what of a row's commands goes out as it is."""
+        if not self._channels:
+            return commands
+        return {name: value for name, value in commands.items() if name not in self._channels}
+
+    def due(self, plan: Plan | None, record: Record, t: int) -> Commands:
+        """Return the plans, and the holds of channels that the plan leaves out, due at `t`."""
+        if plan is None or self.next_ns is None or t < self.next_ns:
+            return {}
+        made: dict[str, Trajectory] = {}
+        self.next_ns = None
+        for name in self._channels:
+            points = self._points(plan, name, t)
+            if points:
+                made[name] = Trajectory(points)
+                self._sent_to_ns[name] = points[-1][0]
+                self._plan_next(plan, points[-1][0])
+        return {**self.holds(record, t, besides=made), **made}
+
+    def holds(self, record: Record, t: int, besides: Iterable[str] = ()) -> Commands:
+        """Return a superseding hold for every channel that may still be moving."""
+        moving = [name for name, until in self._sent_to_ns.items() if until > t]
+        holds = {}
+        for name in moving:
+            if name not in besides:
+                del self._sent_to_ns[name]
+                last = record.last.get(name)
+                holds[name] = Trajectory(((t, last.value),) if last else ())
+        return holds
+
+    def _points(self, plan: Plan, name: str, t: int) -> tuple[tuple[int, Any], ...]:
+        return tuple(
+            (waypoint.due_ns, waypoint.commands[name])
+            for waypoint in plan.emissions()
+            if name in waypoint.commands and waypoint.due_ns <= t + self._max_ahead_ns
+        )
+
+    def _plan_next(self, plan: Plan, sent_to_ns: int) -> None:
+        if plan.last_due_ns is not None and sent_to_ns < plan.last_due_ns:
+            again = sent_to_ns - self._max_ahead_ns // 2
+            self.next_ns = again if self.next_ns is None else min(again, self.next_ns)
