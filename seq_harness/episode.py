@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
-from typing import Any
+import logging
+import threading
+from typing import Any, Protocol
 
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
-from seq_harness.playback.session import Observation
-from seq_harness.playback.uplink import PolicyScope, Queued, Step
+from seq_harness.playback.layers import Layers, PREFIX
+from seq_harness.playback.session import Commands, Observation
+from seq_harness.playback.uplink import PolicyScope, Queued, Retired, Step
+
+logger = logging.getLogger(__name__)
 
 
 class StepGrid:
@@ -28,7 +34,7 @@ class StepGrid:
 
     @property
     def next_ns(self) -> int | None:
-        """The instant of the next step; None before the first round."""
+        """Return the instant of the next step; None before the first round."""
         return self._next_ns
 
     def due(self, t: int) -> bool:
@@ -59,6 +65,10 @@ class StepGrid:
         """Leave out a step without spending its number."""
         self._next_ns = t + self._period_ns
 
+    def restart(self, t: int) -> None:
+        """Let the next step be due at `t`: the instants before it spend no numbers."""
+        self._next_ns = t
+
     def at_or_before(self, at_ns: int) -> tuple[int, int]:
         """
         Return the number and the instant of the last step to come that is due by `at_ns`.
@@ -73,6 +83,22 @@ class StepGrid:
 
 Start = Callable[[Callable[[], Chunk | None]], Answer[Chunk | None]]
 """Starts work off the control thread and returns its Answer at once."""
+
+
+class RowsAhead(Protocol):
+    """What will still be executed while a policy thinks."""
+
+    @property
+    def prefix(self) -> Sequence[Commands]:
+        """Rows by channel, on the grid of the new chunk."""
+
+    @property
+    def delay_rows(self) -> int:
+        """How many of them are expected to be executed before the answer is there."""
+
+    @property
+    def executed_rows(self) -> int:
+        """How many rows of the current chunk lie before the first of them."""
 
 
 class Sampled(Enum):
@@ -99,11 +125,25 @@ class Episode:
         start: Start,
         rows_of: Callable[[Any], Chunk | None],
         period_ns: int,
+        *,
+        layers: Layers | None = None,
+        columns_of: Callable[[Sequence[Commands]], Any] | None = None,
     ) -> None:
-        """`rows_of` turns the policy's outputs into a chunk; it runs where the act runs."""
+        """
+        Put the chunk layers around the policy's inference, for this episode.
+
+        `rows_of` turns the policy's outputs into a chunk, and `columns_of` rows by channel into
+        the policy's own; both run where the act runs (R68).
+        """
+        layers = layers or Layers()
         self._scope = scope
         self._start = start
         self._rows_of = rows_of
+        self._columns_of = columns_of
+        self._infer = layers.wrap_infer(self._ask_policy)
+        self._encode = layers.encode
+        self.period_ns = period_ns
+        """From one row, and from one step, to the next."""
         self._grid = StepGrid(period_ns)
         self._asked_at: int | None = None
         self._full = False
@@ -112,7 +152,7 @@ class Episode:
 
     @property
     def next_step_ns(self) -> int | None:
-        """The instant of the next step; None before the first round."""
+        """Return the instant of the next step; None before the first round."""
         return self._grid.next_ns
 
     @property
@@ -120,7 +160,9 @@ class Episode:
         """How many numbers have been given, the skipped ones included."""
         return self._grid.next_number
 
-    def ask(self, observation: Observation, t: int) -> Answer[Chunk | None] | None:
+    def ask(
+        self, observation: Observation, t: int, ahead: RowsAhead | None = None
+    ) -> Answer[Chunk | None] | None:
         """Make the round's observation a step and ask about it (Uplink)."""
         if self._full:
             return None
@@ -128,7 +170,7 @@ class Episode:
         self._skip(skipped)
         self._asked_at = t
         step = Step(number, t, observation)
-        return self._start(lambda: self._rows_of(self._scope.infer(step)))
+        return self._start(lambda: self._infer(step, _plan_of(ahead)))
 
     def commit(self, at_ns: int) -> int:
         """Announce the step of the next ask, the last one due by `at_ns` (Uplink)."""
@@ -143,7 +185,8 @@ class Episode:
         if not self._grid.due(t):
             return Sampled.NOTHING
         missed = self._grid.at_or_before(t)[0]
-        self._full = self._scope.observe(Step(missed, t, observation)) is Queued.FULL
+        step = Step(missed, t, self._encode(observation))
+        self._full = self._scope.observe(step) is Queued.FULL
         if self._full:
             self._grid.pause(t)
             self.pauses += 1
@@ -151,6 +194,124 @@ class Episode:
         self._skip(self._grid.take(t)[1])
         return Sampled.STREAMED
 
+    def resume(self, t: int) -> None:
+        """Go on after a pause: the instants that passed meanwhile are no steps."""
+        self._grid.restart(t)
+        self._full = False
+
+    def _ask_policy(self, step: Step, plan: Mapping[str, Any] | None = None) -> Chunk | None:
+        """Ask the policy itself, below all layers."""
+        if plan is None:
+            return self._rows_of(self._scope.infer(step))
+        if self._columns_of is not None:
+            plan = {**plan, PREFIX: self._columns_of(plan[PREFIX])}
+        return self._rows_of(self._scope.infer(step, plan))
+
     def _skip(self, numbers: range) -> None:
         for number in numbers:
             self._scope.skip(number)
+
+
+def _plan_of(ahead: RowsAhead | None) -> dict[str, Any] | None:
+    if ahead is None:
+        return None
+    return {
+        PREFIX: list(ahead.prefix),
+        'delay_rows': ahead.delay_rows,
+        'executed_rows': ahead.executed_rows,
+    }
+
+
+class Left(Enum):
+    """What an episode's end left of a policy's scope."""
+
+    CLOSED = 'closed'
+    CALL_INSIDE = 'call_inside'
+    """A call has not left it; the last one to leave closes it."""
+
+
+class LastCallCloses:
+    """
+    A policy's scope that closes only after its last call has left it (R55).
+
+    `infer` runs on the runtime's thread; `close` may be called by any and never waits for it
+    (R56): where a call is inside, that call closes the scope as it leaves.
+    """
+
+    def __init__(self, scope: PolicyScope) -> None:
+        self._scope = scope
+        self._lock = threading.Lock()  # held for a few assignments
+        self._inside = 0  # under _lock
+        self._closing = False  # under _lock
+        self._closed = threading.Event()
+        self.observe = scope.observe
+        self.skip = scope.skip
+        self.expect = scope.expect
+        self.retire = scope.retire
+
+    def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
+        """
+        Ask the policy about `step`.
+
+        Raises
+        ------
+        Retired
+            The episode has ended.
+
+        """
+        with self._lock:
+            if self._closing:
+                raise Retired('the episode has ended')
+            self._inside += 1
+        try:
+            return self._scope.infer(step) if plan is None else self._scope.infer(step, plan)
+        finally:
+            with self._lock:
+                self._inside -= 1
+                last = self._closing and self._inside == 0
+            if last:
+                self._close_late()
+
+    def close(self) -> None:
+        """Close the scope, now or as the last call leaves it."""
+        with self._lock:
+            if self._closing:
+                return
+            self._closing = True
+            free = self._inside == 0
+        if free:
+            try:
+                self._scope.close()
+            finally:
+                self._closed.set()
+
+    def reap(self, within_s: float) -> Left:
+        """Wait up to `within_s` until the scope is closed (R57)."""
+        return Left.CLOSED if self._closed.wait(within_s) else Left.CALL_INSIDE
+
+    def _close_late(self) -> None:
+        """Close where nobody waits for it, so a failure reaches the log (R58)."""
+        try:
+            self._scope.close()
+        except Exception:
+            logger.exception('closing the policy after its last call failed')
+        self._closed.set()
+
+
+@contextmanager
+def open_scope(scope: PolicyScope, retire_calls: Callable[[], None]) -> Iterator[LastCallCloses]:
+    """
+    Hold a policy's scope open for one episode.
+
+    Leaving gives up the running call and those that wait (`retire_calls`), and closes the scope
+    once no call is inside it; it waits for none (R55, R56).
+    """
+    held = LastCallCloses(scope)
+    try:
+        yield held
+    finally:
+        try:
+            held.retire()
+            retire_calls()
+        finally:
+            held.close()

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import Enum
 import logging
-import threading
-from typing import Any, Protocol
+from typing import Protocol
 
-from seq_harness.episode import Episode, Sampled
+from seq_harness.episode import Sampled
 from seq_harness.inputs import Inputs, Snapshot
+from seq_harness.manual import Manual, ManualGuard
 from seq_harness.observation import ObservationSpec
 from seq_harness.outputs import Outputs
 from seq_harness.playback.chunk import ChunkRefused
-from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import (
     CEILING_NS,
     Commands,
     FLOOR_NS,
     require_session,
-    Session,
 )
-from seq_harness.playback.statistics import Distribution
 from seq_harness.playback.uplink import PolicyError, StateLost, WorkerLost
+from seq_harness.requests import Hold, NOT_RUNNING, OnInstruction, RequestAnswer, Requests
+from seq_harness.running import Opened, Report, Running, State, Timing
+
+__all__ = [
+    'Clock',
+    'Harness',
+    'Limits',
+    'Opened',
+    'Report',
+    'RequestAnswer',
+    'StartAnswer',
+    'State',
+    'Timing',
+]
 
 logger = logging.getLogger(__name__)
+
+REAP_S = 1.0
+"""How long opening waits for calls of the last episode that were given up (R56)."""
 
 
 class Clock(Protocol):
@@ -36,30 +48,11 @@ class Clock(Protocol):
         """Return the reading in ns; it never goes back while an episode runs."""
 
 
-@dataclass
-class Opened:
-    """What one episode plays with; `stack` closes it in reverse order (R54, R55)."""
+StartAnswer = RequestAnswer
+"""Whether a start was accepted, and why not."""
 
-    session: Session
-    player: ChunkPlayer
-    episode: Episode
-    stack: ExitStack
-
-
-class State(Enum):
-    """Where a harness stands."""
-
-    IDLE = 'idle'
-    WAITING = 'waiting_for_inputs'
-    RUNNING = 'running'
-
-
-@dataclass(frozen=True)
-class StartAnswer:
-    """Whether a start was accepted, and why not."""
-
-    accepted: bool
-    reason: str
+Unavailable = Callable[[Snapshot], str | None]
+"""Says why the arm cannot be moved; None while it can."""
 
 
 @dataclass(frozen=True)
@@ -70,66 +63,11 @@ class Limits:
     inputs_ns: int
 
 
-class Timing:
-    """Distributions of one episode that the loop alone can measure."""
-
-    def __init__(self) -> None:
-        self.lateness = Distribution()
-        self.observation_age = Distribution()
-        self.setpoint_age = Distribution()
-
-    def figures(self) -> dict[str, Any]:
-        """Return the distributions as plain data, in ms."""
-        return {
-            'lateness_ms': self.lateness.figures_ms(),
-            'observation_age_ms': self.observation_age.figures_ms(),
-            'setpoint_age_ms': self.setpoint_age.figures_ms(),
-        }
-
-
-class _Running:
-    """One live episode; the paced thread's alone."""
-
-    def __init__(self, opened: Opened, number: int, now: int) -> None:
-        self.opened = opened
-        self.number = number
-        self.started_ns = now
-        self.deadline_ns: int | None = None
-        self.rounds = 0
-        self.withheld = 0
-        self.timing = Timing()
-        self.waiting = True
-
-    def figures(self, now: int) -> dict[str, Any]:
-        player = self.opened.player
-        return {
-            'episode_s': round((now - self.started_ns) / 1e9, 4),
-            'rounds': self.rounds,
-            'withheld': self.withheld,
-            'steps': self.opened.episode.steps,
-            'pauses': self.opened.episode.pauses,
-            **player.statistics.figures(player.held),
-            **self.timing.figures(),
-        }
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a harness says of its latest episode."""
-
-    state: State
-    number: int
-    """The number of the episode, from 1; 0 before the first."""
-    reason: str
-    """Why it ended; empty while it goes on."""
-    figures: dict[str, Any]
-
-
 class Harness:
     """
     Run episodes round by round under whatever driver calls `round`.
 
-    The paced thread calls `round`; any thread may call `start`, `stop`, `withhold` and `report`.
+    The paced thread calls `round`; any thread may ask for what the other methods name.
     """
 
     def __init__(
@@ -144,8 +82,17 @@ class Harness:
         instruction: str,
         wake: Callable[[], None],
         on_change: Callable[[], None],
+        on_instruction: OnInstruction = OnInstruction.NEXT_ACT,
+        manual: ManualGuard | None = None,
+        unavailable: Unavailable = lambda snapshot: None,
+        reap: Callable[[float], int] = lambda within_s: 0,
     ) -> None:
-        """`wake` ends the driver's sleep; `on_change` hears of a new state, from any thread."""
+        """
+        Take the parts that outlive an episode.
+
+        `wake` ends the driver's sleep; `on_change` hears of a new state, from any thread; `reap`
+        waits so many seconds for calls that were given up, and returns how many still run (R56).
+        """
         self._clock = clock
         self._inputs = inputs
         self._outputs = outputs
@@ -155,66 +102,107 @@ class Harness:
         self._instruction = instruction  # replaced whole by any thread
         self._wake = wake
         self._on_change = on_change
-        self._requests = threading.Lock()
-        self._start_wanted = False  # owner: whoever holds _requests
-        self._stop_wanted: str | None = None  # owner: whoever holds _requests
-        self._busy = False  # owner: whoever holds _requests
+        self._on_instruction = on_instruction
+        self.manual = None if manual is None else Manual(manual, outputs)
+        """What became of manual commands; None where none may pass."""
+        self._unavailable = unavailable
+        self._reap = reap
+        self._requests = Requests()
         self._withheld = False  # set by any thread, never cleared while an episode runs
-        self._running: _Running | None = None  # owner: the paced thread
+        self._running: Running | None = None  # owner: the paced thread
         self._number = 0  # owner: the paced thread
+        self._rate_said = False  # owner: the paced thread
         self._last = Report(State.IDLE, 0, '', {})  # replaced whole by the paced thread
         self.expected_ns: int | None = None
         """When the next round of a live episode is due: the loop's heartbeat; None when idle."""
 
     def instruct(self, text: str) -> None:
-        """Set the instruction that the next act carries."""
+        """Set the instruction that the next act carries; ask for it at once, if so configured."""
+        changed = text != self._instruction
         self._instruction = text
+        if changed and self._on_instruction is OnInstruction.REPLAN:
+            self.replan()
 
-    def start(self) -> StartAnswer:
+    def start(self) -> RequestAnswer:
         """Ask for an episode; a second one while one is live is refused (R48)."""
-        with self._requests:
-            if self._busy:
-                return StartAnswer(False, 'an episode is running: stop it first')
-            self._busy = True
+        answer = self._requests.start()
+        if answer.accepted:
             self._withheld = False
-            self._stop_wanted = None
-            self._start_wanted = True
-        self._wake()
-        return StartAnswer(True, 'accepted')
+            self._wake()
+        return answer
 
     def stop(self, reason: str) -> bool:
         """Ask for the end of the live episode; tell whether there is one."""
-        with self._requests:
-            if not self._busy:
-                return False
-            self._stop_wanted = self._stop_wanted or reason
-        self._wake()
-        return True
+        live = self._requests.stop(reason)
+        if live:
+            self._wake()
+        return live
 
     def withhold(self, reason: str) -> None:
         """Let nothing more out, even if the loop is stuck, and end the episode."""
         self._withheld = True
         self.stop(reason)
 
+    def pause(self) -> RequestAnswer:
+        """Ask that nothing plays: what is held and in flight is dropped; the deadline goes on."""
+        return self._woken(self._requests.hold(Hold.PAUSED))
+
+    def take_over(self) -> RequestAnswer:
+        """Ask for the robot: as `pause`, and manual commands pass until `resume`."""
+        return self._woken(self._requests.hold(Hold.TAKEN_OVER))
+
+    def resume(self) -> RequestAnswer:
+        """
+        Ask that a held episode goes on, from the measured state and with a fresh plan.
+
+        Refused while an input is missing or too old, or the arm is unavailable.
+        """
+        running = self._running
+        if running is None:
+            return NOT_RUNNING
+        if running.hold is None and not self._requests.interrupts:
+            return RequestAnswer(False, 'the episode is not paused')
+        reason = self._unready(self._inputs.snapshot(), self._clock.now_ns())
+        if reason is not None:
+            return RequestAnswer(False, f'{reason}: resume once that is well again')
+        return self._woken(self._requests.resume())
+
+    def replan(self) -> RequestAnswer:
+        """Ask that what is held and in flight is dropped, and the policy asked at once."""
+        return self._woken(self._requests.replan())
+
+    def command(self, commands: Commands) -> RequestAnswer:
+        """
+        Ask that a manual command goes out, once it has passed the guard (R50).
+
+        It passes while no episode runs, or while it is taken over; `manual` tells what became of
+        it.
+        """
+        if self.manual is None:
+            return RequestAnswer(False, 'manual commands need a guard, and none is configured')
+        running = self._running
+        held = running.hold if running is not None else None
+        return self._woken(self._requests.command(commands, held))
+
     @property
     def waiting(self) -> bool:
         """Whether a live episode waits for its first inputs, so that arrivals should wake it."""
         running = self._running
-        return running is not None and running.waiting
+        return running is not None and running.state is State.WAITING
 
     def report(self) -> Report:
         """Return the state and figures of the live episode, or of the last one."""
         running = self._running
         if running is None:
             return self._last
-        state = State.WAITING if running.waiting else State.RUNNING
-        return Report(state, running.number, '', running.figures(self._clock.now_ns()))
+        figures = running.figures(self._clock.now_ns())
+        return Report(running.state, running.number, '', figures)
 
     def round(self) -> int:
         """Do one round and return the instant of the next, on the playback clock (R39)."""
         start = self._clock.now_ns()
-        # Simulated time that has not begun reads 0: nothing starts and nothing is aged by it.
-        running = self._running or (self._opened(start) if start else None)
+        self._pass_manual(start)
+        running = self._running or self._opened(start)
         if running is None:
             self.expected_ns = None
             return start + CEILING_NS
@@ -229,29 +217,78 @@ class Harness:
         self.expected_ns = min(max(wake_ns, start + FLOOR_NS), start + CEILING_NS)
         return self.expected_ns
 
-    def _opened(self, now: int) -> _Running | None:
-        with self._requests:
-            wanted, self._start_wanted = self._start_wanted, False
-        if not wanted:
+    def close(self, reason: str) -> None:
+        """End what is live or was asked for, once no thread calls `round` any more (R49)."""
+        running = self._running
+        if running is not None:
+            self._end(running, self._requests.stop_reason or reason)
+        elif self._requests.take_start():
+            self._refuse_start(reason)
+
+    def _woken(self, answer: RequestAnswer) -> RequestAnswer:
+        if answer.accepted:
+            self._wake()
+        return answer
+
+    def _opened(self, now: int) -> Running | None:
+        if self._requests.stop_reason is not None and self._requests.take_start():
+            self._refuse_start(self._requests.stop_reason)
             return None
-        self._number += 1
+        # Simulated time that has not begun reads 0: nothing starts and nothing is aged by it.
+        if not now or not self._requests.take_start():
+            return None
+        left = self._reap(REAP_S)
+        if left:
+            self._refuse_start(f'policy_busy: {left} call(s) of the last episode still run')
+            return None
         try:
-            opened = self._open_episode()
-            require_session(opened.session)
+            opened = self._open_checked()
         except Exception as error:
             logger.exception('the episode did not open')
-            self._finish(Report(State.IDLE, self._number, _reason_of(error), {}))
+            self._refuse_start(_reason_of(error))
             return None
-        self._running = _Running(opened, self._number, now)
+        self._number += 1
+        if self.manual is not None:
+            self.manual.begin()
+        self._say_rate(opened.episode.period_ns)
+        self._running = Running(opened, self._number, now)
         self._on_change()
         return self._running
 
-    def _step(self, running: _Running, start: int) -> tuple[str | None, int]:
+    def _open_checked(self) -> Opened:
+        """Open an episode; what is no session is closed again (R9, R54)."""
+        opened = self._open_episode()
+        try:
+            require_session(opened.session)
+        except Exception:
+            opened.stack.close()
+            raise
+        return opened
+
+    def _refuse_start(self, reason: str) -> None:
+        """Answer whoever asked for an episode that never ran (R49)."""
+        self._number += 1
+        self._finish(Report(State.IDLE, self._number, reason, {}))
+
+    def _say_rate(self, period_ns: int) -> None:
+        """Say once that rows come faster than rounds can, so that they will merge (R97)."""
+        if period_ns < FLOOR_NS and not self._rate_said:
+            logger.warning(
+                'rows come every %.4f ms and rounds at most every %.4f ms: rows will be merged',
+                period_ns / 1e6,
+                FLOOR_NS / 1e6,
+            )
+            self._rate_said = True
+
+    def _step(self, running: Running, start: int) -> tuple[str | None, int]:
         """Do a round of a live episode; return its end, if it has come, and the next instant."""
         end = self._terminal(running, start)
         if end is not None:
             return end, start
         snapshot = self._inputs.snapshot()
+        self._take_requests(running, snapshot, start)
+        if running.hold is not None:
+            return None, min(running.deadline_ns or start + CEILING_NS, start + CEILING_NS)
         missing = self._inputs.missing(snapshot)
         if running.waiting and missing:
             return self._wait_for(missing, running, start)
@@ -263,23 +300,86 @@ class Harness:
             self._on_change()
         return None, self._play(running, snapshot)
 
-    def _terminal(self, running: _Running, now: int) -> str | None:
-        with self._requests:
-            if self._stop_wanted is not None:
-                return self._stop_wanted
+    def _take_requests(self, running: Running, snapshot: Snapshot, now: int) -> None:
+        """Begin or end a hold, or drop the plan, as was asked for since the last round."""
+        hold = self._requests.take_hold()
+        if hold is not None and hold is not running.hold:
+            self._begin_hold(running, hold, now)
+        if self._requests.take_resume() and running.hold is not None:
+            self._end_hold(running, snapshot, now)
+        if self._requests.take_replan() and running.hold is None and not running.waiting:
+            running.replans += 1
+            self._cancel(running)
+
+    def _begin_hold(self, running: Running, hold: Hold, now: int) -> None:
+        if running.hold is None:
+            running.held_since_ns = now
+            self._cancel(running)
+        if self.manual is not None:
+            self.manual.begin()
+        running.hold = hold
+        self._on_change()
+
+    def _end_hold(self, running: Running, snapshot: Snapshot, now: int) -> None:
+        reason = self._unready(snapshot, now)
+        if reason is not None:
+            logger.warning('the episode stays %s: %s', running.state.value, reason)
+            return
+        running.held_ns += now - running.held_since_ns
+        running.hold = None
+        # What a person or the robot did meanwhile is not known: the plan starts from there.
+        running.opened.session.cancel()
+        running.opened.episode.resume(now)
+        self._on_change()
+
+    def _cancel(self, running: Running) -> None:
+        """Drop what is held and in flight, and end the motion that is under way (R6)."""
+        running.opened.session.cancel()
+        self._send_halt(running)
+
+    def _send_halt(self, running: Running) -> None:
+        commands = running.opened.halt()
+        if commands and not self._withheld:
+            self._outputs.publish(self._outputs.encode(commands))
+
+    def _unready(self, snapshot: Snapshot, now: int) -> str | None:
+        """Say why play may not begin from a snapshot; None if it may."""
+        old = self._inputs.missing(snapshot) + self._inputs.stale(snapshot, now)
+        if old:
+            return f'stale_input: {", ".join(old)}'
+        reason = self._unavailable(snapshot)
+        return None if reason is None else f'arm_unavailable: {reason}'
+
+    def _pass_manual(self, now: int) -> None:
+        """Send a manual command, if nothing plays and the guard lets it pass (R50)."""
+        running = self._running
+        commands = self._requests.take_manual(running.hold if running is not None else None)
+        if commands is None or self.manual is None:
+            return
+        snapshot = self._inputs.snapshot()
+        reason = self._unready(snapshot, now) if now else 'no_time: the clock has not begun'
+        if reason is not None:
+            self.manual.refuse(reason.partition(':')[0], reason)
+            return
+        observation = self._spec.observe(snapshot, now, self._instruction)
+        self.manual.send(commands, observation, now)
+
+    def _terminal(self, running: Running, now: int) -> str | None:
+        if self._requests.stop_reason is not None:
+            return self._requests.stop_reason
         if running.opened.player.finished is not None:
             return running.opened.player.finished
         if running.deadline_ns is not None and now >= running.deadline_ns:
             return 'deadline'
         return None
 
-    def _wait_for(self, missing: list[str], running: _Running, now: int) -> tuple[str | None, int]:
+    def _wait_for(self, missing: list[str], running: Running, now: int) -> tuple[str | None, int]:
         until = running.started_ns + self._limits.inputs_ns
         if now >= until:
             return f'inputs_missing: {", ".join(missing)}', now
         return None, until
 
-    def _play(self, running: _Running, snapshot: Snapshot) -> int:
+    def _play(self, running: Running, snapshot: Snapshot) -> int:
         """Call the session, emit what it answers, and return when to come back."""
         opened = running.opened
         t = self._clock.now_ns()
@@ -301,16 +401,17 @@ class Harness:
             resume_at_ns,
             opened.episode.next_step_ns,
             running.deadline_ns,
+            opened.visible_ns(),
             None if expiry_ns is None else expiry_ns + 1,
         )
         return min(instant for instant in wanted if instant is not None)
 
-    def _emit(self, running: _Running, commands: Commands) -> None:
-        """Publish the round's setpoints, unless the deadline or a stop has come since (R44)."""
+    def _emit(self, running: Running, commands: Commands) -> None:
+        """Publish the round's setpoints, unless the deadline, a stop or a pause has come (R44)."""
         encoded = self._outputs.encode(commands)
         now = self._clock.now_ns()
         past = running.deadline_ns is not None and now >= running.deadline_ns
-        if past or self._withheld or self._stop_wanted is not None:
+        if past or self._withheld or self._requests.interrupts:
             running.withheld += 1
             return
         self._outputs.publish(encoded)
@@ -320,9 +421,13 @@ class Harness:
         if player.last_sampled_ns is not None:
             running.timing.setpoint_age.add(now - player.last_sampled_ns)
 
-    def _end(self, running: _Running, reason: str) -> None:
+    def _end(self, running: Running, reason: str) -> None:
         """Close the episode in reverse order; nothing is played after this (R55, R59)."""
         figures = running.figures(self._clock.now_ns())
+        try:
+            self._send_halt(running)
+        except Exception:
+            logger.exception('ending the motion failed')
         try:
             running.opened.stack.close()
         except Exception:
@@ -332,9 +437,7 @@ class Harness:
 
     def _finish(self, report: Report) -> None:
         self._last = report
-        with self._requests:
-            self._busy = False
-            self._stop_wanted = None
+        self._requests.finish()
         self._on_change()
 
 

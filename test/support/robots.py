@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-
 from seq_harness.contract import Actions, WorkerDeclaration
 from seq_harness.harness import Harness, Limits, Opened
 from seq_harness.inputs import Inputs
@@ -107,7 +106,13 @@ class HandScope:
 class Bench:
     """A harness under a hand-moved clock: move it, look at what was sent."""
 
-    def __init__(self, episode_s: float | None = None, **changes: Any) -> None:
+    def __init__(
+        self,
+        episode_s: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> None:
+        """`options` are more keywords of the harness; `changes` are those of its settings."""
         self.settings = settings_of(**changes)
         self.clock = HandClock()
         self.scope = HandScope()
@@ -116,6 +121,9 @@ class Bench:
         self.wakes = 0
         self.fail_publish: Exception | None = None
         self.during_encode: Callable[[], None] | None = None
+        self.on_open: Callable[[Opened], None] | None = None
+        self.changes: list[str] = []
+        self.works: list[Callable[[], Chunk | None]] = []
         declaration = WorkerDeclaration(instance='one', actions=Actions(hz=10))
         self.pipeline = Pipeline(self.settings, declaration)
         self.inputs = Inputs(self.settings.inputs)
@@ -128,7 +136,8 @@ class Bench:
             limits=Limits(None if episode_s is None else round(episode_s * S), 5 * S),
             instruction='go',
             wake=self._wake,
-            on_change=lambda: None,
+            on_change=lambda: self.changes.append(self.harness.report().state.value),
+            **(options or {}),
         )
 
     def state(self, position: Sequence[float] = (0.0, 0.0)) -> None:
@@ -171,11 +180,14 @@ class Bench:
             stack.callback(self.scope.retire)
             opened = self.pipeline.open(self.scope, self._start, stack)
             opened.stack = stack.pop_all()
+            if self.on_open is not None:
+                self.on_open(opened)
             return opened
 
     def _start(self, work: Callable[[], Chunk | None]) -> Answer[Chunk | None]:
         answer = HandAnswer()
         self.answers.append(answer)
+        self.works.append(work)
         return answer
 
     def _wake(self) -> None:

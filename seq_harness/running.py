@@ -1,0 +1,115 @@
+"""One live episode, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from seq_harness.episode import Episode
+from seq_harness.playback.player import ChunkPlayer
+from seq_harness.playback.session import Commands, Session
+from seq_harness.playback.statistics import Distribution
+from seq_harness.requests import Hold
+
+
+def _nothing() -> Commands:
+    return {}
+
+
+def _never() -> int | None:
+    return None
+
+
+@dataclass
+class Opened:
+    """What one episode plays with; `stack` closes it in reverse order (R54, R55)."""
+
+    session: Session
+    player: ChunkPlayer
+    episode: Episode
+    stack: ExitStack
+    halt: Callable[[], Commands] = _nothing
+    """Commands that end a motion: a zero for each rate, a hold for each plan sent ahead."""
+    visible_ns: Callable[[], int | None] = _never
+    """When the next answer becomes visible that is there already; None for none (R51)."""
+
+
+class State(Enum):
+    """Where a harness stands."""
+
+    IDLE = 'idle'
+    WAITING = 'waiting_for_inputs'
+    RUNNING = 'running'
+    PAUSED = Hold.PAUSED.value
+    TAKEN_OVER = Hold.TAKEN_OVER.value
+
+
+class Timing:
+    """Distributions of one episode that the loop alone can measure."""
+
+    def __init__(self) -> None:
+        self.lateness = Distribution()
+        self.observation_age = Distribution()
+        self.setpoint_age = Distribution()
+
+    def figures(self) -> dict[str, Any]:
+        """Return the distributions as plain data, in ms."""
+        return {
+            'lateness_ms': self.lateness.figures_ms(),
+            'observation_age_ms': self.observation_age.figures_ms(),
+            'setpoint_age_ms': self.setpoint_age.figures_ms(),
+        }
+
+
+class Running:
+    """One live episode; the paced thread's alone."""
+
+    def __init__(self, opened: Opened, number: int, now: int) -> None:
+        self.opened = opened
+        self.number = number
+        self.started_ns = now
+        self.deadline_ns: int | None = None
+        self.rounds = 0
+        self.withheld = 0
+        self.timing = Timing()
+        self.waiting = True
+        self.hold: Hold | None = None
+        self.held_since_ns = now
+        self.held_ns = 0
+        self.replans = 0
+
+    @property
+    def state(self) -> State:
+        if self.hold is not None:
+            return State(self.hold.value)
+        return State.WAITING if self.waiting else State.RUNNING
+
+    def figures(self, now: int) -> dict[str, Any]:
+        player = self.opened.player
+        held_ns = self.held_ns + (0 if self.hold is None else now - self.held_since_ns)
+        return {
+            'episode_s': round((now - self.started_ns) / 1e9, 4),
+            'held_s': round(held_ns / 1e9, 4),
+            'replans': self.replans,
+            'rounds': self.rounds,
+            'withheld': self.withheld,
+            'steps': self.opened.episode.steps,
+            'pauses': self.opened.episode.pauses,
+            **player.statistics.figures(player.held),
+            **self.timing.figures(),
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a harness says of its latest episode."""
+
+    state: State
+    number: int
+    """The number of the episode, from 1; 0 before the first."""
+    reason: str
+    """Why it ended; empty while it goes on."""
+    figures: dict[str, Any]
