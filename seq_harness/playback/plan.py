@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seq_harness.playback.chunk import Chunk
@@ -99,6 +99,14 @@ class Plan:
         made = self.replaced(self.waiting())
         made.sources = sources
         return made
+
+    def later(self, by_ns: int) -> Plan:
+        """Return what is held, all of it due `by_ns` later."""
+        rows = [replace(row, due_ns=row.due_ns + by_ns) for row in self.waiting()]
+        plan = self.replaced(rows)
+        plan.end_ns += by_ns
+        plan.tail = None if plan.tail is None else plan.tail.later(by_ns)
+        return plan
 
     @property
     def held(self) -> int:

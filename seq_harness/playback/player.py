@@ -124,8 +124,29 @@ class ChunkPlayer:
         self._inquiry.drop()
 
     def replan(self) -> None:
-        """Have the next call ask, if none is in flight; what is held plays on."""
-        self._inquiry.at_ns = None
+        """Ask anew as soon as no call is in flight, and drop that one's answer; rows play on."""
+        self._inquiry.orphan()
+
+    def postpone(self, by_ns: int, observation: Observation, t: int) -> None:
+        """
+        Play what is held `by_ns` later, from the measured state, and ask anew.
+
+        Where the guard refuses that, it is dropped.
+        """
+        self._inquiry.orphan()
+        plan = self._plan
+        if plan is None:
+            return
+        self._emitter.record.clear()
+        try:
+            state = self._start_state(observation)
+            later = self._loading.prepare(plan.later(by_ns), self._emitter.record, state)
+        except ChunkRefused as error:
+            self._drop_plan(error.cause)
+            return
+        self._begin(later, t)
+        if not self._finishing:
+            self._inquiry.place(later)
 
     def stop_commands(self, t: int) -> Commands:
         """Return what an end must send: zero for every rate, a hold for every whole-chunk plan."""
