@@ -254,19 +254,23 @@ heed_interrupts() {
 
 # Remove the shared-memory files of processes that were killed (Kilted names them fastdds_*, Jazzy
 # fastrtps_*). A living process holds a lock on each of its own from the moment it makes it: one
-# second is ample.
+# second is ample. Where the lock itself is gone, the file lives as long as a process maps it.
 sweep_shared_memory() {
-  local lock free file
-  while IFS= read -r lock; do
-    { exec {free}<"$lock"; } 2>/dev/null || continue
-    if flock --nonblock "$free"; then
-      file=${lock%_?l}
-      rm -f "$file" "$lock" "/dev/shm/sem.${file##*/}_mutex"
+  local file free mapped=unread
+  while IFS= read -r file; do
+    if [[ $file == *_[es]l ]]; then
+      { exec {free}<"$file"; } 2>/dev/null || continue
+      ! flock --nonblock "$free" || remove_segment "${file%_?l}"
+      exec {free}<&-
+    elif [[ ! -e ${file}_el && ! -e ${file}_sl ]]; then
+      [[ $mapped != unread ]] || mapped=$(cat /proc/[0-9]*/maps 2>/dev/null || true)
+      [[ $mapped == *"$file"* ]] || remove_segment "$file"
     fi
-    exec {free}<&-
   done < <(find /dev/shm -maxdepth 1 -user "$UID" \
-    \( -name 'fastrtps_*_[es]l' -o -name 'fastdds_*_[es]l' \) ! -newermt '-1 second')
+    \( -name 'fastrtps_*' -o -name 'fastdds_*' \) ! -newermt '-1 second' 2>/dev/null)
 }
+
+remove_segment() { rm -f "$1" "$1"_[es]l "/dev/shm/sem.${1##*/}_mutex"; }
 
 # Run a command in a process group of its own, pass it the signals that this script gets, and
 # leave neither a process nor a shared-memory file of it. Returns the command's status.

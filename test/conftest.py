@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import os
 
+from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 import pytest
 from support.domains import reserved_domain
@@ -52,7 +53,7 @@ def _restore(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """Say what ran before pytest, so that the end of the output tells of all of it."""
     if PARTS:
         terminalreporter.section('before pytest')
