@@ -51,3 +51,7 @@ def _help(stream: TextIO) -> None:
 
 if __name__ == '__main__':
     sys.exit(main())
+
+
+if __name__ == '__main__':
+    sys.exit(main())
