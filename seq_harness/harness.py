@@ -168,7 +168,7 @@ class Harness:
         return self._woken(self._requests.resume())
 
     def replan(self) -> RequestAnswer:
-        """Ask that what is held and in flight is dropped, and the policy asked at once."""
+        """Ask that the policy is asked at once, on what is seen now; rows play on meanwhile."""
         return self._woken(self._requests.replan())
 
     def command(self, commands: Commands) -> RequestAnswer:
@@ -301,7 +301,7 @@ class Harness:
         return None, self._play(running, snapshot)
 
     def _take_requests(self, running: Running, snapshot: Snapshot, now: int) -> None:
-        """Begin or end a hold, or drop the plan, as was asked for since the last round."""
+        """Begin or end a hold, or ask anew, as was wished for since the last round."""
         hold = self._requests.take_hold()
         if hold is not None and hold is not running.hold:
             self._begin_hold(running, hold, now)
@@ -309,12 +309,13 @@ class Harness:
             self._end_hold(running, snapshot, now)
         if self._requests.take_replan() and running.hold is None and not running.waiting:
             running.replans += 1
-            self._cancel(running)
+            running.opened.player.replan()
 
     def _begin_hold(self, running: Running, hold: Hold, now: int) -> None:
         if running.hold is None:
             running.held_since_ns = now
-            self._cancel(running)
+            self._send_stop(running, now)
+            running.opened.session.cancel()
         if self.manual is not None:
             self.manual.begin()
         running.hold = hold
@@ -332,13 +333,9 @@ class Harness:
         running.opened.episode.resume(now)
         self._on_change()
 
-    def _cancel(self, running: Running) -> None:
-        """Drop what is held and in flight, and end the motion that is under way (R6)."""
-        running.opened.session.cancel()
-        self._send_halt(running)
-
-    def _send_halt(self, running: Running) -> None:
-        commands = running.opened.halt()
+    def _send_stop(self, running: Running, now: int) -> None:
+        """End the motion that is under way; positions hold by themselves."""
+        commands = running.opened.player.stop_commands(now)
         if commands and not self._withheld:
             self._outputs.publish(self._outputs.encode(commands))
 
@@ -423,9 +420,10 @@ class Harness:
 
     def _end(self, running: Running, reason: str) -> None:
         """Close the episode in reverse order; nothing is played after this (R55, R59)."""
-        figures = running.figures(self._clock.now_ns())
+        now = self._clock.now_ns()
+        figures = running.figures(now)
         try:
-            self._send_halt(running)
+            self._send_stop(running, now)
         except Exception:
             logger.exception('ending the motion failed')
         try:

@@ -15,7 +15,7 @@ class OnInstruction(Enum):
     NEXT_ACT = 'next_act'
     """The next act carries it."""
     REPLAN = 'replan'
-    """What is held and in flight is dropped, and the policy is asked at once."""
+    """The policy is asked at once, and what is in flight is dropped; rows play on meanwhile."""
 
 
 class Hold(Enum):

@@ -10,13 +10,9 @@ from typing import Any
 
 from seq_harness.episode import Episode
 from seq_harness.playback.player import ChunkPlayer
-from seq_harness.playback.session import Commands, Session
+from seq_harness.playback.session import Session
 from seq_harness.playback.statistics import Distribution
 from seq_harness.requests import Hold
-
-
-def _nothing() -> Commands:
-    return {}
 
 
 def _never() -> int | None:
@@ -31,8 +27,6 @@ class Opened:
     player: ChunkPlayer
     episode: Episode
     stack: ExitStack
-    halt: Callable[[], Commands] = _nothing
-    """Commands that end a motion: a zero for each rate, a hold for each plan sent ahead."""
     visible_ns: Callable[[], int | None] = _never
     """When the next answer becomes visible that is there already; None for none (R51)."""
 

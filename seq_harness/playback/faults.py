@@ -32,11 +32,11 @@ class UnknownStatus(ValueError):
 class Postponable(Protocol):
     """A session whose held rows can be moved to later."""
 
-    def postpone(self, by_ns: int, observation: Observation) -> None:
+    def postpone(self, by_ns: int, observation: Observation, t: int) -> None:
         """
         Move what is held by `by_ns`; drop it where it no longer fits the measured state.
 
-        `observation` is that of the round which resumes.
+        `observation` and `t` are those of the round which resumes.
         """
 
 
@@ -114,8 +114,7 @@ class _Stopping(PassedOn):
 
     def __call__(self, observation: Observation, t: int) -> tuple[Commands, int]:
         if self._rule.faulty(observation):
-            self._stop(t)
-            return {}, t + self._poll_ns
+            return self._stop(t), t + self._poll_ns
         if self._stopped_at is not None:
             if self._on_recovery is OnRecovery.HOLD:
                 return {}, t + self._poll_ns
@@ -126,17 +125,20 @@ class _Stopping(PassedOn):
         self._stopped_at = None
         super().cancel()
 
-    def _stop(self, t: int) -> None:
+    def _stop(self, t: int) -> Commands:
+        """Return what goes out as a fault begins: a rate that is held would run away."""
         if self._stopped_at is not None:
-            return
+            return {}
         self._stopped_at = t
+        commands = self.stop_commands(t)
         if self._on_recovery is not OnRecovery.RESUME:
             self._inner.cancel()
+        return commands
 
     def _go_on(self, stopped_at: int, observation: Observation, t: int) -> None:
         self._stopped_at = None
         if isinstance(self._inner, Postponable) and self._on_recovery is OnRecovery.RESUME:
-            self._inner.postpone(t - stopped_at, observation)
+            self._inner.postpone(t - stopped_at, observation, t)
 
 
 def _by_arm(key: str, value: Any) -> Iterable[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Protocol, runtime_checkable, TypeAlias
 
 from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.player import ChunkPlayer
@@ -136,6 +136,14 @@ class PlayerLayer:
     name: str = 'player'
 
 
+@runtime_checkable
+class Stoppable(Protocol):
+    """A session that knows what must be sent so that nothing moves on."""
+
+    def stop_commands(self, t: int) -> Commands:
+        """Return a zero for every rate, and a hold for every plan sent ahead, at `t`."""
+
+
 class PassedOn:
     """A session that hands everything to the one inside it; layers change what they must."""
 
@@ -150,6 +158,10 @@ class PassedOn:
 
     def close(self) -> None:
         self._inner.close()
+
+    def stop_commands(self, t: int) -> Commands:
+        """Return what ends a motion that is under way; nothing where all channels hold."""
+        return self._inner.stop_commands(t) if isinstance(self._inner, Stoppable) else {}
 
 
 Layer: TypeAlias = 'SessionLayer | ChunkLayer | PlayerLayer'

@@ -184,15 +184,18 @@ def test_a_pause_and_its_end_are_counted_in_time() -> None:
 
 
 def halting(bench: Bench) -> Bench:
+    def stop_commands(t: int) -> Commands:
+        return {'arm': np.zeros(2)}
+
     def opened(parts: Opened) -> None:
-        parts.halt = lambda: {'arm': np.zeros(2)}
+        parts.player.stop_commands = stop_commands  # type: ignore[method-assign]
 
     bench.on_open = opened
     return bench
 
 
-@pytest.mark.parametrize('end', ['pause', 'take_over', 'replan', 'stop'])
-def test_what_ends_a_motion_sends_its_halt_within_the_round(end: str) -> None:
+@pytest.mark.parametrize('end', ['pause', 'take_over', 'stop'])
+def test_what_ends_a_motion_stops_rates_and_plans_within_the_round(end: str) -> None:
     bench = halting(Bench())
     bench.begin()
     bench.give(0.1, 0.2)
@@ -205,7 +208,7 @@ def test_what_ends_a_motion_sends_its_halt_within_the_round(end: str) -> None:
     assert bench.sent == [(T0, [0.1, 0.1]), (T0 + 50 * MS, [0.0, 0.0])]
 
 
-def test_nothing_goes_out_once_it_is_withheld_not_even_a_halt() -> None:
+def test_nothing_goes_out_once_it_is_withheld_not_even_a_stop() -> None:
     bench = halting(Bench())
     bench.begin()
     bench.harness.withhold('loop_stalled')
@@ -214,13 +217,26 @@ def test_nothing_goes_out_once_it_is_withheld_not_even_a_halt() -> None:
     assert bench.reason == 'loop_stalled'
 
 
-def test_replan_drops_what_is_held_and_asks_at_once() -> None:
+def test_replan_asks_at_once_and_what_is_held_plays_on_meanwhile() -> None:
     bench = running()
     assert bench.harness.replan().accepted
     at(bench, T0 + 30 * MS)
     assert len(bench.answers) == 2
-    assert bench.harness.report().figures['rows']['held'] == 0
+    bench.until(T0 + 300 * MS)
+    assert [instant - T0 for instant, _ in bench.sent] == [i * 100 * MS for i in range(4)]
     assert bench.harness.report().figures['replans'] == 1
+
+
+def test_replan_throws_the_answer_away_that_was_asked_for_before_it() -> None:
+    bench = Bench()
+    bench.begin()
+    bench.harness.replan()
+    at(bench, T0 + 10 * MS)
+    bench.give(0.1)
+    wake = at(bench, T0 + 20 * MS)
+    at(bench, wake)
+    assert len(bench.answers) == 2
+    assert bench.sent == []
 
 
 def asked_about(bench: Bench) -> Observation:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.faults import OnRecovery, StopOnFault, UnknownStatus
+from seq_harness.playback.guard import Guard, Limits
 from seq_harness.playback.handoff import ArriveAtStart
 from seq_harness.playback.layers import Layers, Misplaced, PassedOn, PlayerLayer
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.scope import stepped
-from seq_harness.playback.session import NotASession, Observation, POLL_NS, Session
+from seq_harness.playback.session import Commands, NotASession, Observation, POLL_NS, Session
 from support.uplinks import HandUplink, MS, rows, S
 
 PLAYER = PlayerLayer(lambda uplink: ChunkPlayer(uplink, asking=Drain(), handoff=ArriveAtStart()))
@@ -93,13 +95,13 @@ def test_r86_hold_waits_after_recovery_until_it_is_cancelled() -> None:
 class _Held(PassedOn):
     def __init__(self, inner: Session) -> None:
         super().__init__(inner)
-        self.postponed: list[tuple[int, Observation]] = []
+        self.postponed: list[tuple[int, Observation, int]] = []
 
-    def postpone(self, by_ns: int, observation: Observation) -> None:
-        self.postponed.append((by_ns, observation))
+    def postpone(self, by_ns: int, observation: Observation, t: int) -> None:
+        self.postponed.append((by_ns, observation, t))
 
 
-def test_r86_resume_moves_the_held_rows_by_the_time_that_was_lost() -> None:
+def test_r86_resume_tells_what_is_below_to_move_the_held_rows_by_the_time_that_was_lost() -> None:
     player = ChunkPlayer(HandUplink(), asking=Drain(), handoff=ArriveAtStart())
     held = _Held(player)
     session = StopOnFault(on_recovery=OnRecovery.RESUME).wrap_session(held)
@@ -107,7 +109,58 @@ def test_r86_resume_moves_the_held_rows_by_the_time_that_was_lost() -> None:
     session(FAULTY, 50 * MS)
     session(FAULTY, 60 * MS)
     session(WELL, 3 * S)
-    assert held.postponed == [(3 * S - 50 * MS, WELL)]
+    assert held.postponed == [(3 * S - 50 * MS, WELL, 3 * S)]
+
+
+def test_r86_resume_plays_the_held_rows_on_where_they_stopped() -> None:
+    session, player, uplink = opened(OnRecovery.RESUME)
+    session(WELL, 0)
+    session(WELL, 100 * MS)
+    session(FAULTY, 150 * MS)
+    assert session(WELL, 5 * S) == ({}, 5 * S + 50 * MS)
+    sent, t = [], 5 * S + 50 * MS
+    for _ in range(8):
+        commands, resume = session(WELL, t)
+        sent.append((t, commands['arm']))
+        t = resume
+    assert sent == [(5 * S + 50 * MS + i * 100 * MS, 2 + i) for i in range(8)]
+    assert player.statistics.merged == 0
+    assert len(uplink.asks) == 1
+
+
+@pytest.mark.parametrize(('measured', 'plays'), [(0.1, True), (0.9, False)])
+def test_r86_rows_that_no_longer_fit_the_measured_state_do_not_resume(
+    measured: float, plays: bool
+) -> None:
+    place = [0.0]
+    one = np.ones(1)
+    guard = Guard({'arm': Limits(('j',), -one, one, 10 * one, 0.2 * one)}, period_ns=100 * MS)
+    uplink = HandUplink([Chunk.at_rate(rows(*([np.zeros(1)] * 5)), 10)])
+    player = ChunkPlayer(
+        uplink,
+        asking=Drain(),
+        handoff=ArriveAtStart(),
+        guard=guard,
+        measured=lambda observation: {'arm': np.array(place)},
+    )
+    session = StopOnFault(on_recovery=OnRecovery.RESUME).wrap_session(player)
+    session(WELL, 0)
+    session(FAULTY, 50 * MS)
+    place[0] = measured
+    _, resume = session(WELL, 1 * S)
+    assert bool(session(WELL, resume)[0]) is plays
+    assert len(uplink.asks) == (1 if plays else 2)
+
+
+def test_a_fault_sends_what_stops_a_rate_and_then_nothing() -> None:
+    class Rolling(PassedOn):
+        def stop_commands(self, t: int) -> Commands:
+            return {'wheels': 0}
+
+    player = ChunkPlayer(HandUplink(), asking=Drain(), handoff=ArriveAtStart())
+    session = StopOnFault().wrap_session(PassedOn(Rolling(player)))
+    assert session(FAULTY, 0) == ({'wheels': 0}, POLL_NS)
+    assert session(FAULTY, POLL_NS) == ({}, 2 * POLL_NS)
 
 
 def test_resume_above_what_cannot_postpone_is_refused_when_it_is_made() -> None:
