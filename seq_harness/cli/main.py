@@ -51,7 +51,3 @@ def _help(stream: TextIO) -> None:
 
 if __name__ == '__main__':
     sys.exit(main())
-
-
-if __name__ == '__main__':
-    sys.exit(main())
