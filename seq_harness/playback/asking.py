@@ -95,6 +95,13 @@ class Every(Drain):
         return _due_when_held(plan, plan.held - self._rows)
 
 
+class Reached(Every):
+    """Ask once `rows` rows of a chunk are over, played or passed, as real-time chunking does."""
+
+    def due_ns(self, plan: Plan) -> int:
+        return _due_when_held(plan, plan.chunk_rows - self._rows)
+
+
 def _due_when_held(plan: Plan, held: int) -> int:
     """
     Return the instant of the row that leaves `held` rows, or of the end when there is none.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from seq_harness.playback.chunk import Chunk, ChunkRefused, to_ns
+from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.rotations import Vector
 from seq_harness.playback.session import Commands
 
@@ -66,15 +66,13 @@ class RowSplitter:
         width: int,
         key: str | None = None,
         horizon: int | None = None,
-        horizon_s: float | None = None,
     ) -> None:
-        """`width` is the columns of a row; `horizon` and `horizon_s` bound what plays of one."""
+        """`width` is the number of columns of a row; `horizon` the most rows to keep."""
         self._channels = channels
         self._fps = fps
         self._width = width
         self._key = key
         self._horizon = horizon
-        self._horizon_ns = None if horizon_s is None else to_ns(horizon_s)
 
     def __call__(self, answer: Any) -> Chunk | None:
         """
@@ -91,9 +89,9 @@ class RowSplitter:
         if answer is None:
             return None
         end = answer.get(END) if isinstance(answer, Mapping) else None
-        commands = [self._commands(row) for row in self._array(self._rows_of(answer))]
-        chunk = Chunk.at_rate(commands, self._fps, None if end is None else str(end))
-        return chunk.within(self._horizon, self._horizon_ns)
+        rows = self._array(self._rows_of(answer))[: self._horizon]
+        commands = [self._commands(row) for row in rows]
+        return Chunk.at_rate(commands, self._fps, None if end is None else str(end))
 
     def joined(self, rows: Sequence[Commands]) -> npt.NDArray[np.float32]:
         """

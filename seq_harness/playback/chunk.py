@@ -65,26 +65,15 @@ class Chunk:
         timed = tuple(Row(to_ns(i / fps), row) for i, row in enumerate(rows))
         return cls(timed, to_ns(len(timed) / fps), end_reason)
 
-    def within(self, rows: int | None = None, span_ns: int | None = None) -> Chunk:
-        """
-        Return the chunk cut at an open-loop horizon, in rows, in ns, or whichever comes first.
-
-        What is cut off stays as `beyond`. At least one row is kept; a policy's last chunk, after
-        which nothing is asked, stays whole.
-        """
-        if self.end_reason is not None:
-            return self
-        kept = len(self.rows) if rows is None else min(rows, len(self.rows))
-        if span_ns is not None:
-            kept = min(kept, sum(row.offset_ns < span_ns for row in self.rows))
-        kept = max(1, kept)
-        if kept >= len(self.rows):
+    def cut(self, rows: int) -> Chunk:
+        """Return the chunk of the first `rows` rows; the others are set aside as `beyond`."""
+        if rows >= len(self.rows):
             return self
         return replace(
             self,
-            rows=self.rows[:kept],
-            end_ns=self.rows[kept].offset_ns,
-            beyond=self.rows[kept:],
+            rows=self.rows[:rows],
+            end_ns=self.rows[rows].offset_ns,
+            beyond=self.rows[rows:],
             beyond_end_ns=self.end_ns,
         )
 

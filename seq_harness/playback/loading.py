@@ -9,6 +9,7 @@ from typing import Any
 from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.guard import Guard
 from seq_harness.playback.handoff import HandOff, Joined
+from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.plan import Plan, Waypoint
 from seq_harness.playback.record import Record
@@ -18,8 +19,9 @@ from seq_harness.playback.upsampling import Upsampling
 
 @dataclass(frozen=True)
 class Loading:
-    """Hand-off, nearest turns, up-sampling and the guard, in this order."""
+    """The horizon, hand-off, nearest turns, up-sampling and the guard, in this order."""
 
+    horizon: Horizon
     handoff: HandOff
     kinds: Kinds
     upsampling: Upsampling | None

@@ -12,6 +12,7 @@ from seq_harness.playback.emitting import Emitter
 from seq_harness.playback.expiry import Expiry
 from seq_harness.playback.guard import Guard
 from seq_harness.playback.handoff import HandOff
+from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.inquiry import Answered, Ask, Inquiry
 from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.loading import Loading
@@ -49,6 +50,7 @@ class ChunkPlayer:
         guard: Guard | None = None,
         measured: Measured | None = None,
         kinds: Kinds | None = None,
+        horizon: Horizon | None = None,
         look_ahead: LookAhead | None = None,
         upsampling: Upsampling | None = None,
         starvation: Starvation | None = None,
@@ -62,7 +64,7 @@ class ChunkPlayer:
         """Why the episode is over for this player, once it is."""
         self._inquiry = Inquiry(uplink, asking, look_ahead, expiry or Expiry(), self.statistics)
         self._kinds = kinds or Kinds()
-        self._loading = Loading(handoff, self._kinds, upsampling, guard)
+        self._loading = Loading(horizon or Horizon(), handoff, self._kinds, upsampling, guard)
         self._measured = measured
         self._starvation = starvation or Starvation(self._kinds)
         self._tracking = tracking
@@ -104,10 +106,11 @@ class ChunkPlayer:
         commands, rows = self._play(t)
         if not self._finishing and self._inquiry.wanted(t):
             self._inquiry.start(observation, t, self._plan, rows)
-            if not rows:
-                # An answer given inline plays in the round that asked for it (R30).
-                self._read_answer(observation, t)
-                commands, rows = self._play(t)
+            # An answer given inline is read in the round that asked for it, and plays in it
+            # unless the old plan does (R30).
+            self._read_answer(observation, t)
+            if not commands:
+                commands, _ = self._play(t)
         made = {**made, **self._note_end(observation, t)}
         made = {**made, **self._emitter.whole(self._plan, t)}
         return {**made, **commands} if made else commands, self._resume_at(t)
@@ -184,6 +187,7 @@ class ChunkPlayer:
 
     def _take(self, answered: Answered, observation: Observation, t: int) -> None:
         chunk, ask = answered.chunk, answered.ask
+        chunk = chunk and self._loading.horizon.cut(chunk)
         if chunk is None:
             self._inquiry.back_off(t)
         elif not chunk.rows:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from enum import Enum
+import itertools
 from typing import Any
 
+import numpy as np
 from seq_harness.playback.kinds import Binary, Delta, Kind, KindRefused, Kinds
 from seq_harness.playback.plan import Plan, Waypoint
 from seq_harness.playback.record import Record
@@ -17,7 +19,7 @@ class Interpolation(Enum):
     HOLD = 'hold'
     LINEAR = 'linear'
     CUBIC = 'cubic'
-    """Hermite, with Catmull-Rom tangents."""
+    """Hermite, with Catmull-Rom tangents that are bounded, so that nothing overshoots."""
 
 
 class RowMeans(Enum):
@@ -65,10 +67,23 @@ class Curve:
         return self._kind.moved(value, move)
 
     def _slope(self, k: int) -> Any:
-        """Return the change a ns at knot `k`, from its neighbours."""
-        low, high = max(0, k - 1), min(k + 1, len(self._values) - 1)
-        span = self._instants[high] - self._instants[low]
-        return self._kind.difference(self._values[low], self._values[high]) / span
+        """
+        Return the change a ns at knot `k`, from its neighbours.
+
+        It is bounded so that no component leaves the span of its two rows (Fritsch and Carlson).
+        """
+        if k == 0 or k == len(self._values) - 1:
+            return self._secant(min(k, len(self._values) - 2))
+        before, after = self._secant(k - 1), self._secant(k)
+        spans = [b - a for a, b in itertools.pairwise(self._instants[k - 1 : k + 2])]
+        mean = (before * spans[0] + after * spans[1]) / sum(spans)
+        steepest = 3 * np.minimum(np.abs(before), np.abs(after))
+        return np.where(before * after > 0, np.clip(mean, -steepest, steepest), 0.0)
+
+    def _secant(self, k: int) -> Any:
+        """Return the mean change a ns between knots `k` and `k + 1`."""
+        change = self._kind.difference(self._values[k], self._values[k + 1])
+        return change / (self._instants[k + 1] - self._instants[k])
 
 
 class Upsampling:
@@ -136,8 +151,7 @@ class Upsampling:
         knots = [(at, row.commands[name]) for at, row in zip(instants, rows, strict=True)]
         last = record.last.get(name) if record else None
         if last is not None and last.due_ns < knots[0][0]:
-            knots.insert(0, (max(last.due_ns, rows[0].due_ns) if shifted else last.due_ns,
-                             last.value))  # fmt: skip
+            knots.insert(0, (last.due_ns, last.value))
         elif shifted:
             knots.insert(0, (rows[0].due_ns, rows[0].commands[name]))
         return Curve(self._kinds[name], knots, self._how)

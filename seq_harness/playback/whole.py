@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seq_harness.playback.plan import Plan
+from seq_harness.playback.plan import Plan, Waypoint
 from seq_harness.playback.record import Record
 from seq_harness.playback.session import Commands
 
@@ -36,12 +37,15 @@ class WholeChunks:
         self._max_ahead_ns = max_ahead_ns
         self._sent_to_ns: dict[str, int] = {}
         """How far ahead each channel's controller has been told what to do."""
+        self._rows: Sequence[Waypoint] = ()
+        self._sent_once = False
         self.next_ns: int | None = None
         """When a plan must be sent anew; None while nothing is left to send."""
 
     def loaded(self, plan: Plan, t: int) -> None:
-        """Have the plan sent that plays from now on."""
-        self.next_ns = t if self._channels else None
+        """Have the plan sent that plays from now on; none of it has been popped."""
+        if self._channels:
+            self._rows, self._sent_once, self.next_ns = plan.emissions(), False, t
 
     def take(self, commands: Commands) -> Commands:
         """Return what of a row's commands goes out as it is."""
@@ -56,11 +60,12 @@ class WholeChunks:
         made: dict[str, Trajectory] = {}
         self.next_ns = None
         for name in self._channels:
-            points = self._points(plan, name, t)
+            points = self._points(name, t)
             if points:
                 made[name] = Trajectory(points)
                 self._sent_to_ns[name] = points[-1][0]
-                self._plan_next(plan, points[-1][0])
+                self._plan_next(points[-1][0])
+        self._sent_once = True
         return {**self.holds(record, t, besides=made), **made}
 
     def holds(self, record: Record, t: int, besides: Iterable[str] = ()) -> Commands:
@@ -74,14 +79,18 @@ class WholeChunks:
                 holds[name] = Trajectory(((t, last.value),) if last else ())
         return holds
 
-    def _points(self, plan: Plan, name: str, t: int) -> tuple[tuple[int, Any], ...]:
+    def _points(self, name: str, t: int) -> tuple[tuple[int, Any], ...]:
+        """Return the rows to come, and in a plan's first message the one that is in force."""
+        rows = [row for row in self._rows if name in row.commands]
+        start = bisect_left(rows, t, key=lambda row: row.due_ns)
+        if not self._sent_once:
+            start = max(0, bisect_right(rows, t, key=lambda row: row.due_ns) - 1)
+        until = t + self._max_ahead_ns
         return tuple(
-            (waypoint.due_ns, waypoint.commands[name])
-            for waypoint in plan.emissions()
-            if name in waypoint.commands and waypoint.due_ns <= t + self._max_ahead_ns
+            (row.due_ns, row.commands[name]) for row in rows[start:] if row.due_ns <= until
         )
 
-    def _plan_next(self, plan: Plan, sent_to_ns: int) -> None:
-        if plan.last_due_ns is not None and sent_to_ns < plan.last_due_ns:
+    def _plan_next(self, sent_to_ns: int) -> None:
+        if self._rows and sent_to_ns < self._rows[-1].due_ns:
             again = sent_to_ns - self._max_ahead_ns // 2
             self.next_ns = again if self.next_ns is None else min(again, self.next_ns)

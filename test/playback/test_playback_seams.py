@@ -1,0 +1,148 @@
+"""How a chunk takes over: anchors and seams, computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+
+import numpy as np
+import pytest
+from seq_harness.playback.anchors import Anchor, Arrived, AtArrival, AtObservation, AtRowsEmitted
+from seq_harness.playback.blending import Crossfade, VelocitySeam
+from seq_harness.playback.chunk import Chunk
+from seq_harness.playback.ensembling import Aggregate, AGGREGATES, Ensemble
+from seq_harness.playback.handoff import Append, Joined, Replace, Seam
+from seq_harness.playback.kinds import Binary, Kinds
+from seq_harness.playback.plan import Plan
+from seq_harness.playback.record import Record
+from support.uplinks import MS
+
+
+def chunk(*values: float) -> Chunk:
+    return Chunk.at_rate([{'arm': np.array([value])} for value in values], 10)
+
+
+def plan(*values: float, at: int = 0) -> Plan:
+    return Plan.anchored(chunk(*values), at, 0, at)
+
+
+def arrived(
+    new: Chunk, t: int, asked: int = 0, emitted: int = 0, record: Record | None = None
+) -> Arrived:
+    return Arrived(new, t, asked, emitted, record or Record())
+
+
+def joined(
+    old: Plan | None, new: Arrived, anchor: Anchor, seam: Seam | None = None
+) -> tuple[Joined, list[tuple[int, float]]]:
+    result = Replace(anchor, seam).join(old, new)
+    if result.plan is None:
+        return result, []
+    waiting = result.plan.waiting()
+    return result, [(row.due_ns // MS, float(row.commands['arm'][0])) for row in waiting]
+
+
+def values_of(rows: Sequence[tuple[int, float]]) -> list[float]:
+    return [value for _, value in rows]
+
+
+def test_r14_the_observation_anchors_at_the_round_that_sampled_it() -> None:
+    new = arrived(chunk(0, 1, 2, 3, 4), t=250 * MS, asked=0)
+    result, rows = joined(None, new, AtObservation())
+    assert rows == [(200, 2), (300, 3), (400, 4)]
+    assert result.dropped == {'passed': 2}
+
+
+def test_r14_at_the_observation_nothing_is_due_before_what_was_commanded_last() -> None:
+    record = Record()
+    record.note({'arm': np.array([9.0])}, 220 * MS)
+    _, rows = joined(None, arrived(chunk(0, 1, 2, 3), 250 * MS, record=record), AtObservation())
+    assert rows == [(300, 3)]
+
+
+def test_a_chunk_whose_time_is_over_is_wholly_past() -> None:
+    result, _ = joined(None, arrived(chunk(0, 1), t=200 * MS, asked=0), AtObservation())
+    assert result.plan is None
+    assert result.dropped == {'passed': 2}
+
+
+def test_append_plays_the_old_plan_to_its_end() -> None:
+    old = plan(0, 1, 2)
+    old.pop_due(0)
+    result = Append().join(old, arrived(chunk(10, 11), t=50 * MS))
+    assert result.plan is not None
+    due = [(row.due_ns // MS, row.commands['arm'][0]) for row in result.plan.waiting()]
+    assert due == [(100, 1), (200, 2), (300, 10), (400, 11)]
+    assert result.plan.end_ns == 500 * MS
+    assert not result.dropped
+
+
+def test_a_crossfade_of_two_rows_weighs_a_third_and_two_thirds() -> None:
+    old = plan(0, 0, 0, 0)
+    old.pop_due(0)
+    new = arrived(chunk(9, 9, 9, 9), t=50 * MS, emitted=1)
+    _, rows = joined(old, new, AtRowsEmitted(), Crossfade(2))
+    assert rows == [(100, 3), (200, 6), (300, 9)]
+
+
+def test_a_crossfade_aligns_by_time_and_ends_with_the_old_plan() -> None:
+    old = plan(0, 10)
+    new = arrived(chunk(100, 100, 100), t=50 * MS)
+    _, rows = joined(old, new, AtArrival(), Crossfade(3))
+    # At 50 ms the old plan is half way to 10; at 150 ms its last row holds; at 250 ms it is over.
+    assert values_of(rows) == [pytest.approx(5 * 0.75 + 25), pytest.approx(5 + 50), 100]
+
+
+def test_a_velocity_seam_follows_its_formula_and_ends_on_the_new_chunk() -> None:
+    record = Record()
+    record.note({'arm': np.array([0.0])}, -100 * MS)
+    record.note({'arm': np.array([1.0])}, 0)
+    _, rows = joined(
+        None, arrived(chunk(10, 13, 17, 22), 100 * MS, record=record), AtArrival(), VelocitySeam(2)
+    )
+    # v_old = 1 a row; the new chunk moves by 3 into its second row, and by as much into the first.
+    u_0 = (2 / 3) * 1 + (1 / 3) * 3
+    u_1 = (1 / 3) * 1 + (2 / 3) * 3
+    led = [1 + u_0, 1 + u_0 + u_1]
+    missed = 13 - led[1]
+    half = 10 * 0.5**3 - 15 * 0.5**4 + 6 * 0.5**5
+    assert values_of(rows) == pytest.approx([led[0] + half * missed, 13, 17, 22])
+
+
+def test_a_velocity_seam_leaves_a_first_chunk_and_switches_alone() -> None:
+    _, rows = joined(None, arrived(chunk(10, 13), 0), AtArrival(), VelocitySeam(2))
+    assert values_of(rows) == [10, 13]
+    record = Record()
+    record.note({'arm': np.array([0.0])}, 0)
+    kinds = Kinds({'arm': Binary()})
+    new = plan(1, 1)
+    kept = VelocitySeam(2).sew(None, new, arrived(chunk(1, 1), 0, record=record), kinds)
+    assert [row.commands['arm'][0] for row in kept.waiting()] == [1, 1]
+
+
+def test_an_ensemble_weighs_the_oldest_chunk_most() -> None:
+    decay = 0.5
+    hand = Replace(AtObservation(), Ensemble(decay))
+    old: Plan | None = None
+    for number, value in enumerate((0.0, 1.0, 5.0)):
+        t = number * 100 * MS
+        old = hand.join(old, arrived(chunk(*[value] * 5), t, asked=t)).plan
+    assert old is not None
+    weights = [math.exp(-decay * i) for i in range(3)]
+    expected = (weights[1] * 1 + weights[2] * 5) / sum(weights)
+    assert old.waiting()[0].commands['arm'] == pytest.approx(expected)
+    # At 500 ms the first chunk says nothing any more, so that the second is the oldest.
+    late = (weights[0] * 1 + weights[1] * 5) / sum(weights[:2])
+    assert old.waiting()[3].commands['arm'] == pytest.approx(late)
+
+
+@pytest.mark.parametrize(
+    ('how', 'value'),
+    [('weighted', 0.7), ('latest', 1.0), ('average', 0.5), ('conservative', 0.3)],
+)
+def test_an_aggregate_weighs_old_and_new_at_every_instant(how: str, value: float) -> None:
+    assert how in AGGREGATES
+    old = plan(0, 0, 0)
+    new = arrived(chunk(1, 1, 1, 1), t=0)
+    _, rows = joined(old, new, AtArrival(), Aggregate(how))
+    assert values_of(rows) == pytest.approx([value, value, value, 1.0])
