@@ -29,13 +29,13 @@ class Notices:
 
         What was said may be said again after `again_s`.
         """
-        if self._is_new(topic, re.sub(r'[\d.]+', '#', text), again_s):
+        if self._is_new(_kind(topic), _kind(text), again_s):
             self._pass_on(text)
 
     def clear(self, topic: str) -> None:
         """Forget what was said of `topic`, so that it can be said again."""
         with self._lock:
-            self._last.pop(topic, None)
+            self._last.pop(_kind(topic), None)
 
     def _is_new(self, topic: str, kind: str, again_s: float) -> bool:
         now_s = time.monotonic()
@@ -53,3 +53,8 @@ class Notices:
             self._tell(text)
         except Exception:
             log.exception('telling of the worker failed')
+
+
+def _kind(text: str) -> str:
+    """Leave the numbers out of a text."""
+    return re.sub(r'[\d.]+', '#', text)

@@ -269,9 +269,9 @@ class ObservationStream:
         for missing in range(max(self._asked + 1, self._ledger.floor), number):
             self.skip(missing)
         self._ledger.put(Entry(number, Place.ACTING))
-        self._asked, self._acting = number, number
+        before, self._asked, self._acting = self._asked, number, number
         self._next_ask = self._table = None
-        self._pass_to(number)
+        self._decide(before, number)
 
     def own(self, number: int, payload: bytes) -> None:
         """Take the packed observation of the act, which is kept like a frame."""
@@ -359,13 +359,13 @@ class ObservationStream:
         for entry in self._ledger.at(Place.LANDED, Place.DECLARED):
             self._send_again(entry)
         if self._acting is not None:
-            self._pass_to(self._acting)
+            self._decide(self._base - 1, self._acting)
 
-    def _pass_to(self, asked: int) -> None:
-        """Decide each step before `asked`: sent, or skipped for good."""
+    def _decide(self, after: int, asked: int) -> None:
+        """Decide each step between `after` and `asked`: sent, or skipped for good."""
         table = self._reading.wanted(self._base, self._served, asked)
         for entry in self._ledger.at(*PENDING):
-            if entry.number >= asked:
+            if not after < entry.number < asked:
                 continue
             wish = self._wish_in(table, entry.number)
             if wish is None:

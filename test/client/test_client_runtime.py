@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-
 from seq_harness.client.runtime import Runtime, RuntimeClosed
 from seq_harness.playback.answer import NotAnswered
 from seq_harness.playback.uplink import Retired

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from seq_harness.client.outbox import MAX_BATCH
 from seq_harness.client.posts import Job, Post, Resend, StreamLimits, WhenBehind
 from seq_harness.client.stream import ObservationStream
@@ -304,6 +303,24 @@ def test_an_observation_that_cannot_be_packed_is_skipped() -> None:
     stream.begin_act(3)
     assert not stream.clear()
     assert post(stream).skipped == (1, 2)
+
+
+def test_what_a_served_act_left_unsent_is_still_sent_for_the_acts_after_it() -> None:
+    stream = opened(WINDOW, limits=StreamLimits(post_bytes=1))
+    observe(stream, 1, 2, 3, 4, 5)
+    stream.begin_act(6)
+    first = post(stream)
+    assert seqs(first) == [3]
+    stream.landed(first)
+    stream.served(stream.ask())
+    observe(stream, 7)
+    stream.begin_act(8)
+    left = []
+    while (taken := stream.next_post()) is not None:
+        left += seqs(taken)
+        stream.landed(taken)
+        encode(stream)
+    assert left == [4, 5, 7]
 
 
 def test_an_act_waits_for_the_skips_it_depends_on_and_not_for_frames() -> None:
