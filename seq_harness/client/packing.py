@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import msgpack  # type: ignore[import-untyped]
-
 from seq_harness.client.posts import Post
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack

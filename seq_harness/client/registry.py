@@ -44,9 +44,6 @@ class Policy(Protocol):
         """Tell whether the worker can be asked, as far as is known."""
 
     def figures(self) -> dict[str, Any]:
-        """Return plain figures of the connection and of the newest episode."""
-
-    def figures(self) -> dict[str, Any]:
         """Return plain figures of the connection and of the newest episode, for people."""
 
     def close(self) -> None:

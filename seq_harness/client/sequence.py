@@ -10,7 +10,6 @@ from typing import Any
 import uuid
 
 from pydantic import ValidationError
-
 from seq_harness.client.acting import Acting, ActRules, Wires
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint

@@ -13,6 +13,11 @@ import threading
 import time
 from typing import Any
 
+from seq_harness.client.cancel import Cancel
+from seq_harness.client.endpoint import Endpoint
+from seq_harness.client.packing import map_of
+from seq_harness.contract import wire
+from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 from websockets.exceptions import (
     ConnectionClosed,
     InvalidHandshake,
@@ -23,12 +28,6 @@ from websockets.exceptions import (
 from websockets.protocol import State
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
-
-from seq_harness.client.cancel import Cancel
-from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.packing import map_of
-from seq_harness.contract import wire
-from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 
 CLOSE_S = 1.0
 """How long a peer is given to answer a close."""

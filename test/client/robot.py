@@ -47,7 +47,7 @@ class Waited:
         self._done = threading.Event()
         self._answer: Answer[Any] = runtime.start(call, on_done=self._done.set)
 
-    def result(self) -> Any:
+    def result(self, within_s: float = SOON_S) -> Any:
         """Wait for the end and return or raise the outcome."""
-        assert self._done.wait(SOON_S)
+        assert self._done.wait(within_s)
         return self._answer.result()

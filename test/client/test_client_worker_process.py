@@ -1,0 +1,211 @@
+"""The client against the worker as it is shipped, in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from client.robot import Robot, Waited
+from client.scripted_worker import SOON_S
+import numpy as np
+import pytest
+from seq_harness.client.runtime import Runtime
+from seq_harness.client.sequence import SequencePolicy
+from seq_harness.playback.uplink import StateLost, WorkerLost
+
+START_S = 20.0
+
+
+class WorkerProcess:
+    """A worker that can be killed and started again on its port."""
+
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
+        self._port = 0
+        self.url = ''
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        command = [
+            *(sys.executable, '-m', 'seq_harness.cli.worker'),
+            *(f'recorded_policies:{self._policy}', '--port', str(self._port)),
+        ]
+        self._process = subprocess.Popen(
+            command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True
+        )
+        self.url = _first_line(self._process).split()[-1]
+        self._port = int(self.url.rpartition(':')[2].partition('/')[0])
+
+    def kill(self) -> None:
+        """Kill it, as nothing can be prepared for."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(SOON_S)
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            self._process = None
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    lines: list[str] = []
+    stdout = process.stdout
+    assert stdout is not None
+    reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
+    reader.start()
+    reader.join(START_S)
+    assert lines, 'the worker did not say where it listens'
+    assert lines[0].startswith('serving'), lines[0]
+    return lines[0]
+
+
+@pytest.fixture
+def processes() -> Iterator[Callable[[str], WorkerProcess]]:
+    with ExitStack() as stack:
+
+        def make(policy: str) -> WorkerProcess:
+            process = WorkerProcess(policy)
+            stack.callback(process.kill)
+            return process
+
+        yield make
+
+
+Processes = Callable[[str], WorkerProcess]
+Policies = Callable[..., SequencePolicy]
+
+
+def observation(number: int) -> dict[str, Any]:
+    return {'number': number, 'image': np.full((48, 64, 3), number % 251, np.uint8)}
+
+
+def check(read: dict[str, Any], skipped: set[int], base: int = 0) -> list[int]:
+    """Check that what was read are the real observations of its steps; return them."""
+    steps = [step + base for step in read['steps']]
+    assert read['numbers'] == steps
+    assert read['sums'] == [(step % 251) * 48 * 64 * 3 for step in steps]
+    assert not skipped & set(steps)
+    return steps
+
+
+class Drive:
+    """A robot that skips and observes between its acts, as a real one does."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.skipped: set[int] = set()
+
+    def between(self, steps: int) -> None:
+        """Observe `steps` steps, and skip each seventh."""
+        for _ in range(steps):
+            if (self.robot.number + 1) % 7 == 0:
+                self.robot.number += 1
+                self.skipped.add(self.robot.number)
+                self.robot.scope.skip(self.robot.number)
+            else:
+                self.robot.observe(observation(self.robot.number + 1))
+
+    def act(self) -> dict[str, Any]:
+        """Ask about the next step and return what the policy read."""
+        read: dict[str, Any] = self.robot.act(observation(self.robot.number + 1))
+        return read
+
+
+def test_a_policy_that_reads_every_step_reads_them_all(
+    processes: Processes, policies: Policies
+) -> None:
+    drive = Drive(Robot(policies(processes('Every').url)))
+    seen: list[int] = []
+    for gap in (0, 3, 11, 1, 8, 0, 5):
+        drive.between(gap)
+        seen += check(drive.act(), drive.skipped)
+    assert seen == [n for n in range(drive.robot.number + 1) if n not in drive.skipped]
+    assert drive.robot.scope.figures().stream.resent == 0
+
+
+@pytest.mark.parametrize('announced', [True, False])
+def test_a_window_reads_the_real_observations_wherever_the_ask_falls(
+    processes: Processes, policies: Policies, announced: bool
+) -> None:
+    drive = Drive(Robot(policies(processes('Window').url)))
+    for gap, early in ((0, 0), (8, 0), (8, 5), (2, 0), (12, 9), (1, 0), (20, 20)):
+        if announced:
+            drive.robot.scope.expect(drive.robot.number + 1 + gap)
+        drive.between(gap - early)
+        steps = check(drive.act(), drive.skipped)
+        newest = drive.robot.number
+        assert steps == [
+            step
+            for step in (max(0, newest + offset) for offset in (-6, -3, 0))
+            if step not in drive.skipped
+        ]
+    if announced:
+        observed = drive.robot.number - 6 - len(drive.skipped)
+        assert drive.robot.scope.figures().stream.posted < observed
+
+
+def test_a_killed_worker_is_found_again_and_a_window_goes_on_from_what_was_kept(
+    processes: Processes, policies: Policies, runtime: Runtime
+) -> None:
+    process = processes('Window')
+    away = threading.Event()
+    policy = policies(
+        process.url,
+        reconnect_s=START_S,
+        max_request_age_s=START_S,
+        on_state=lambda text: away.set() if 'away' in text else None,
+    )
+    drive = Drive(Robot(policy))
+    for _ in range(3):
+        drive.between(4)
+        check(drive.act(), drive.skipped)
+    drive.between(4)
+    process.kill()
+    acting = Waited(runtime, drive.act)
+    assert away.wait(SOON_S)
+    process.start()
+    read = acting.result(START_S)
+    base = read['numbers'][-1] - read['steps'][-1]
+    assert base > 0
+    steps = check(read, drive.skipped, base)
+    newest = drive.robot.number
+    assert steps == [n for n in (newest - 6, newest - 3, newest) if n not in drive.skipped]
+    drive.between(5)
+    check(drive.act(), drive.skipped, base)
+
+
+def test_a_killed_worker_takes_the_state_of_a_fed_policy_with_it(
+    processes: Processes, policies: Policies
+) -> None:
+    process = processes('Every')
+    policy = policies(process.url, reconnect_s=START_S, max_request_age_s=START_S)
+    drive = Drive(Robot(policy))
+    drive.between(3)
+    check(drive.act(), drive.skipped)
+    drive.between(3)
+    process.kill()
+    process.start()
+    with pytest.raises(StateLost):
+        drive.act()
+    drive.between(3)
+    read = drive.act()
+    assert read['acts'] == 1
+    base = read['numbers'][-1] - read['steps'][-1]
+    assert check(read, drive.skipped, base) == [4, 5, 6, 7, 8, 9, 10, 11]
+
+
+def test_a_worker_that_is_killed_for_good_is_lost(
+    processes: Processes, policies: Policies
+) -> None:
+    process = processes('Window')
+    drive = Drive(Robot(policies(process.url, reconnect_s=0.3)))
+    drive.act()
+    process.kill()
+    with pytest.raises(WorkerLost):
+        drive.act()
