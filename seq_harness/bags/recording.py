@@ -91,6 +91,7 @@ class Recorder:
         # Guarded by _changed.
         self._waiting: deque[Topic | Record] = deque()
         self._waiting_bytes = 0
+        self._taken = 0
         self._closing = False
         self._error: Exception | None = None
         self._dropped: Counter[str] = Counter()
@@ -104,6 +105,11 @@ class Recorder:
         if self._error is not None:
             self._thread.join()
             raise self._failure(self._error)
+
+    @property
+    def taken(self) -> int:
+        """Return how many messages were taken so far, written or not."""
+        return self._taken
 
     def add_topic(self, topic: Topic) -> None:
         """Announce a topic; its messages may be written from now on."""
@@ -119,6 +125,7 @@ class Recorder:
             if self._waiting_bytes + len(record.data) > self._max_waiting_bytes:
                 self._dropped[record.topic] += 1
                 return Kept.DROPPED
+            self._taken += 1
             self._waiting_bytes += len(record.data)
             self._waiting.append(record)
             self._changed.notify()

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-
 from seq_harness.messages.colour import demosaic
 from seq_harness.messages.refusals import ImageRefused
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
 from seq_harness.messages.refusals import JointsFault, JointsRefused
 
 Field: TypeAlias = Literal['position', 'velocity', 'effort']

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
 from seq_harness.messages.colour import demosaic, yuv_to_rgb
 from seq_harness.messages.refusals import ImageRefused
 

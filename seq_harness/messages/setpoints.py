@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
 from seq_harness.messages.refusals import SetpointRefused
 
 Floats: TypeAlias = Sequence[float] | NDArray[np.floating[Any]]

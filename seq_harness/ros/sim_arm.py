@@ -15,15 +15,14 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import Image, JointState
-from std_msgs.msg import Float64, Float64MultiArray, Int32
-from trajectory_msgs.msg import JointTrajectory
-
 from seq_harness.messages.setpoints import read_float64_multi_array, read_joint_trajectory
 from seq_harness.ros.process import Process
 from seq_harness.sim.arm import ArmModel, Taken, Verdict, Waypoint
 from seq_harness.sim.camera import Camera, HEIGHT, PhotographMissing, WIDTH
 from seq_harness.sim.kinematics import forward, JOINT_NAMES
 from seq_harness.sim.targets import TargetEvent, TargetSequence
+from std_msgs.msg import Float64, Float64MultiArray, Int32
+from trajectory_msgs.msg import JointTrajectory
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

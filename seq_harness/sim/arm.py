@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-
 from seq_harness.sim.kinematics import beyond_limits, HOME, JOINT_NAMES, MAX_VELOCITY
 
 TIME_CONSTANT_S = 0.03

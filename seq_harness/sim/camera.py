@@ -8,7 +8,6 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
-
 from seq_harness.sim.kinematics import forward, Point
 
 WIDTH, HEIGHT = 640, 480

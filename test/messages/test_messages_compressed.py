@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
-
 from seq_harness.messages.images import check_compressed, decode_compressed, ImageRefused
 
 Of = Callable[[str], Callable[..., Any]]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.messages.images import check_image, decode_image, ImageRefused
 
 Of = Callable[[str], Callable[..., Any]]

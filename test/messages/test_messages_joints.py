@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.messages.joints import (
     joint_values,
     joint_vector,

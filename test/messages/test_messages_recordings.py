@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import get_typestore, Stores
-
 from seq_harness.messages.images import decode_compressed, decode_image
 from seq_harness.messages.joints import joint_vector, JointsFault, JointsRefused
 from seq_harness.messages.setpoints import read_joint_trajectory

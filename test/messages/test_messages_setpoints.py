@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.messages.setpoints import (
     fill_float64_multi_array,
     fill_joint_trajectory,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, ExitStack
 import itertools
 from math import nan
-import os
 import queue
 import signal
 import subprocess
@@ -25,18 +24,14 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image, JointState
-from std_msgs.msg import Float64, Float64MultiArray, Int32
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
 from seq_harness.messages.images import decode_image
 from seq_harness.messages.joints import joint_vector
 from seq_harness.messages.setpoints import fill_joint_trajectory, TrajectoryPoint
 from seq_harness.ros.sim_arm import ParameterRefused, SimArm
 from seq_harness.sim.kinematics import HOME, inverse, JOINT_NAMES
 from seq_harness.worker.policies.reach import find_target
-
-DOMAIN = 1 + os.getpid() * 2 % 100
-"""This module's own, and this run's: a second run beside it is not heard."""
+from std_msgs.msg import Float64, Float64MultiArray, Int32
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 GOAL = [0.2, *HOME[1:]]
@@ -67,7 +62,7 @@ class Graph:
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    """Run an arm and a listener on a domain of this module's own."""
+    """Run an arm and a listener."""
     with _running() as graph:
         yield graph
 
@@ -79,7 +74,7 @@ def _running(**parameters: Any) -> Iterator[Graph]:
     with ExitStack() as stack:
         context = Context()
         options = SignalHandlerOptions.NO
-        rclpy.init(context=context, domain_id=DOMAIN, signal_handler_options=options)
+        rclpy.init(context=context, signal_handler_options=options)
         stack.callback(context.try_shutdown)
         arm = SimArm(context=context, parameter_overrides=overrides)
         stack.callback(arm.destroy_node)
@@ -239,7 +234,6 @@ def _process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     code = 'import sys; from seq_harness.cli.main import main; sys.exit(main(sys.argv[1:]))'
     process = subprocess.Popen(
         [sys.executable, '-c', code, 'sim-arm', *arguments],
-        env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         stderr=subprocess.PIPE,
         text=True,
     )

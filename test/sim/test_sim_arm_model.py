@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-
 from seq_harness.sim.arm import ArmModel, Verdict, Waypoint
 from seq_harness.sim.kinematics import HOME, JOINT_NAMES, MAX_VELOCITY, UPPER
 

@@ -6,7 +6,6 @@ import math
 import random
 
 import pytest
-
 from seq_harness.sim.kinematics import (
     beyond_limits,
     forward,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
-
 from seq_harness.contract import obs_schedule
 from seq_harness.contract.episode import Episode
 from seq_harness.sim.arm import ArmModel, Verdict

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-
 from seq_harness.contract import Actions, Camera, InferParam, Observations, Stream
 from seq_harness.contract.episode import Episode
 from seq_harness.sim.camera import HEIGHT, table_point, WIDTH
