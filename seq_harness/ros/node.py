@@ -198,6 +198,7 @@ class HarnessNode(LifecycleNode):
             instruction=self._instruction,
             wake=pacer.wake,
             on_change=self._changed.trigger,
+            reap=runtime.reap,
         )
         paced = PacedThread(harness.round, pacer, settings['rt_priority'])
         parts.callback(self._close_loop, harness, paced)
@@ -222,7 +223,9 @@ class HarnessNode(LifecycleNode):
 
     def _close_loop(self, harness: Harness, paced: PacedThread) -> None:
         harness.stop('node_closed')
-        if not paced.close(CLOSE_WITHIN_S):
+        if paced.close(CLOSE_WITHIN_S):
+            harness.close('node_closed')
+        else:
             harness.withhold('loop_stalled')
             self.get_logger().error('the loop did not end; its setpoints are withheld')
 
