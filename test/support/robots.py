@@ -179,9 +179,9 @@ class Bench:
             stack.callback(self.scope.close)
             stack.callback(self.scope.retire)
             opened = self.pipeline.open(self.scope, self._start, stack)
-            opened.stack = stack.pop_all()
             if self.on_open is not None:
                 self.on_open(opened)
+            opened.stack = stack.pop_all()
             return opened
 
     def _start(self, work: Callable[[], Chunk | None]) -> Answer[Chunk | None]:
