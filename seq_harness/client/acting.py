@@ -26,6 +26,7 @@ from seq_harness.client.websocket import (
     Unreachable,
 )
 from seq_harness.contract import wire
+from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.msgpack import pack
 from seq_harness.contract.obs_schedule import Keys
 from seq_harness.playback.uplink import (
@@ -40,6 +41,9 @@ from seq_harness.playback.uplink import (
 BUSY_FIRST_S = 0.05
 BUSY_LAST_S = 1.0
 """How long to wait for a free place: from the first to the last, doubling, with jitter."""
+
+UNKNOWN_FATE = (ErrorCode.TIMEOUT, ErrorCode.UPSTREAM_ERROR)
+"""Answers after which the act may still be running."""
 
 
 class ObservationTooLarge(ValueError):
@@ -122,7 +126,6 @@ class Acting:
 
     def _prepared(self, step: Step, plan: Mapping[str, Any] | None, cancel: Cancel) -> _Act:
         payload = pack_observation(step.observation, self._rules.keys)
-        self._uploader.own(step.number, payload)
         parts = {
             wire.KEY_INPUTS: payload,
             wire.KEY_REQUEST_ID: pack(wire.new_request_id()),
@@ -136,6 +139,7 @@ class Acting:
                 f'step {step.number} takes {nbytes} bytes, and the worker takes messages below '
                 f'{self._rules.max_message_bytes}: send smaller or compressed images'
             )
+        self._uploader.own(step.number, payload)
         return _Act(step, parts, cancel)
 
     def _until_answered(self, act: _Act) -> Any:
@@ -160,6 +164,7 @@ class Acting:
         round_trip_ms = (time.perf_counter() - began_s) * 1e3
         judgement = judge(reply)
         if judgement.verdict is Verdict.AWAY:
+            act.sent_to = connection.instance if judgement.code in UNKNOWN_FATE else act.sent_to
             self._link.drop(connection)
         if judgement.verdict in (Verdict.AWAY, Verdict.WARMING):
             self._away(act, judgement.text, judgement.retry_after_s or 0.0)
@@ -210,8 +215,9 @@ class Acting:
             )
 
     def _send(self, connection: Connection, question: Question, act: _Act) -> Reply:
-        if act.sent_to is not None:
+        if act.sends:
             self._tally.count('repeated')
+        act.sends += 1
         body = map_of(
             {
                 wire.KEY_EPISODE_ID: pack(question.episode_id),
@@ -220,7 +226,7 @@ class Acting:
             }
         )
         try:
-            reply = connection.call(wire.ACT, body, self._rules.act_timeout_s, act.cancel)
+            return connection.call(wire.ACT, body, self._rules.act_timeout_s, act.cancel)
         except AnswerTimedOut as error:
             self._link.drop(connection)
             raise ActAbandoned(f'step {act.step.number}: {error}') from error
@@ -228,8 +234,6 @@ class Acting:
             self._link.drop(connection)
             act.sent_to = connection.instance if error.sent else act.sent_to
             self._away(act, f'the connection was lost: {error}')
-        act.sent_to = connection.instance
-        return reply
 
     def _take(self, question: Question, reply: Reply, round_trip_ms: float) -> Any:
         if wire.KEY_OUTPUTS not in reply.body:
@@ -292,7 +296,8 @@ class _Act:
     parts: Mapping[str, bytes]
     cancel: Cancel
     sent_to: str | None = None
-    """The worker process that may have begun it."""
+    """The worker process that may have begun it, and did not say how it went."""
+    sends: int = 0
     helped: bool = False
     """Whether the worker was given what it lacked; that is done once."""
     busy_s: float = BUSY_FIRST_S

@@ -58,7 +58,7 @@ class Ledger:
         self.floor = 0
         """The first step that an act to come can read."""
         self._entries: dict[int, Entry] = {}
-        self._count = dict.fromkeys(Place, 0)
+        self._at: dict[Place, set[int]] = {place: set() for place in Place}
         self._bytes = dict.fromkeys(Place, 0)
         self._last_bytes = 0
 
@@ -111,16 +111,15 @@ class Ledger:
 
     def at(self, *places: Place) -> Iterator[Entry]:
         """Iterate over the entries at `places` in order of their numbers; they may be moved."""
-        if not any(self._count[place] for place in places):
-            return
-        for number in sorted(self._entries):
+        numbers = sorted(number for place in places for number in self._at[place])
+        for number in numbers:
             entry = self._entries.get(number)
             if entry is not None and entry.place in places:
                 yield entry
 
     def count(self, *places: Place) -> int:
         """Return how many entries are at `places`."""
-        return sum(self._count[place] for place in places)
+        return sum(len(self._at[place]) for place in places)
 
     def payload_bytes(self, *places: Place) -> int:
         """Return the bytes of the payloads at `places`."""
@@ -132,9 +131,9 @@ class Ledger:
         return self.payload_bytes(*UNSENT) + unpacked * self._last_bytes
 
     def _enter(self, entry: Entry) -> None:
-        self._count[entry.place] += 1
+        self._at[entry.place].add(entry.number)
         self._bytes[entry.place] += len(entry.payload or b'')
 
     def _leave(self, entry: Entry) -> None:
-        self._count[entry.place] -= 1
+        self._at[entry.place].discard(entry.number)
         self._bytes[entry.place] -= len(entry.payload or b'')

@@ -70,7 +70,8 @@ class Uploader:
         self._touched = False  # under _lock: the worker may know of the episode
         self._hold_until_s = 0.0  # under _lock
         self._failing_since_s: float | None = None  # the poster's
-        self._cancel = Cancel()
+        self._posting = Cancel()  # set when nothing is to be posted any more
+        self._cancel = Cancel()  # set when nothing is to be told any more
         self._threads = [threading.Thread(target=self._post, name='observe-post', daemon=True)]
         if stream.reads_past:
             self._threads.append(
@@ -106,6 +107,7 @@ class Uploader:
             self._to_encode.notify_all()
             self._to_post.notify_all()
             self._landed.notify_all()
+        self._posting.set()
 
     def join(self, deadline_s: float) -> None:
         """Wait for the threads until `deadline_s` on the monotonic clock, then cut them off."""
@@ -256,11 +258,11 @@ class Uploader:
     def _deliver(self, post: Post) -> Reply | None:
         """Send a post; None when its worker is gone, and the episode began anew on another."""
         within_s = POST_S + post.nbytes / SLOWEST_UPLINK
-        connection = self._link.connection(within_s, self._cancel)
+        connection = self._link.connection(within_s, self._posting)
         if self.meet(connection.instance) != post.generation:
             return None
         try:
-            return connection.call(wire.OBSERVE, observe_body(post), within_s, self._cancel)
+            return connection.call(wire.OBSERVE, observe_body(post), within_s, self._posting)
         except (ConnectionLost, AnswerTimedOut):
             self._link.drop(connection)
             raise
@@ -284,6 +286,8 @@ class Uploader:
             self._notices.say('refused', f'the worker refused observations: {judgement.text}')
 
     def _failed(self, post: Post, reason: str) -> None:
+        if self._posting.is_set():
+            return
         now_s = self._now_s()
         since_s = self._failing_since_s = self._failing_since_s or now_s
         with self._lock:

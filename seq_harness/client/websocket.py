@@ -82,7 +82,7 @@ class Reply:
 
     @property
     def instance(self) -> str | None:
-        """The worker process that answered, where it says so."""
+        """Return the worker process that answered, where it says so."""
         said = self.body.get(wire.KEY_INSTANCE)
         return said if isinstance(said, str) else None
 

@@ -96,7 +96,7 @@ class ScriptedWorker:
 
     @property
     def url(self) -> str:
-        """The address to give to a client."""
+        """Return the address to give to a client."""
         return f'ws://127.0.0.1:{self._port}'
 
     def start(self) -> None:

@@ -138,6 +138,18 @@ def test_an_act_is_not_sent_again_to_a_worker_that_might_run_it_twice(
     assert len(worker.pending(wire.ACT)) == 2
 
 
+def test_a_worker_that_says_that_it_did_not_run_an_act_is_asked_again(
+    workers: Workers, robots: Robots
+) -> None:
+    worker = workers({'formats': []})
+    robot = robots(worker)
+    worker.script(wire.ACT, BUSY, error(ErrorCode.UNAVAILABLE))
+    assert robot.act() == {'seq': 0}
+    worker.script(wire.ACT, error(ErrorCode.TIMEOUT, 'still running'))
+    with pytest.raises(ActAbandoned, match='may have been run'):
+        robot.act()
+
+
 def test_a_worker_that_stays_away_is_lost_after_the_time_to_reconnect(
     workers: Workers, robots: Robots
 ) -> None:
@@ -307,11 +319,13 @@ def test_an_observation_that_cannot_be_packed_is_its_senders_failure(
 def test_an_observation_that_the_worker_would_not_take_is_refused_here(
     workers: Workers, robots: Robots
 ) -> None:
-    worker = workers({'max_message_bytes': 10_000})
+    worker = workers({**EVERY, 'max_message_bytes': 10_000})
     robot = robots(worker)
     with pytest.raises(ObservationTooLarge, match='step 0 takes 100'):
         robot.act({'cam': bytes(100_000)})
     assert worker.pending(wire.ACT) == []
+    robot.act({'cam': 1})
+    assert worker.next(wire.OBSERVE).body['skipped'] == [0]
 
 
 def test_missing_frames_are_sent_again_ahead_of_the_same_act(

@@ -10,10 +10,11 @@ from typing import Any
 from client.robot import Robot, Waited
 from client.scripted_worker import Drop, error, Held, ScriptedWorker, SOON_S
 from seq_harness.client.posts import StreamLimits, WhenBehind
+from seq_harness.client.registry import Policy
 from seq_harness.client.runtime import Runtime
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
-from seq_harness.playback.uplink import Queued, Step
+from seq_harness.playback.uplink import PolicyScope, Queued, Step
 
 EVERY = {'observations': {'every': 1}}
 WINDOW = {'observations': {'streams': {'cam': {'at': [-2, 0]}, 'state': {}}}}
@@ -262,3 +263,30 @@ def test_posts_wait_for_the_act_that_opens_the_episode(
     go.set()
     acting.result()
     assert seqs(worker.next(wire.OBSERVE).body) == [1]
+
+
+def test_closing_does_not_wait_for_a_post_that_is_not_answered(
+    workers: Workers, robots: Robots
+) -> None:
+    worker = workers(EVERY)
+    robot = robots(worker)
+    robot.act()
+    go = threading.Event()
+    worker.script(wire.OBSERVE, Held(go))
+    robot.observe()
+    worker.next(wire.OBSERVE)
+    robot.scope.close()
+    began = time.monotonic()
+    worker.next(wire.EPISODE_END)
+    assert time.monotonic() - began < 1.0
+    go.set()
+
+
+def test_a_policy_and_its_episode_are_what_the_harness_asks_for(
+    workers: Workers, robots: Robots
+) -> None:
+    robot = robots(workers())
+    policy: Policy = robot.policy
+    scope: PolicyScope = policy.open_episode(lambda: 0)
+    assert scope.infer(Step(0, 0, {})) == {'seq': 0}
+    scope.close()
