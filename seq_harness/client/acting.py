@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally
-from seq_harness.client.link import Link, NotReady
+from seq_harness.client.link import Link, NotReady, OPEN_S
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
 from seq_harness.client.packing import map_of, pack_observation
@@ -187,7 +187,8 @@ class Acting:
 
     def _connection(self, act: _Act) -> Connection:
         try:
-            return self._link.connection(self._rules.act_timeout_s, act.cancel)
+            within_s = OPEN_S if self._link.is_open else self._outage.began()
+            return self._link.connection(within_s, act.cancel)
         except NotReady as error:
             self._away(act, str(error), error.retry_after_s)
         except Unreachable as error:

@@ -109,6 +109,15 @@ class Ledger:
             if entry.number < self.floor:
                 self.move(entry, Place.SKIPPED)
 
+    def bound_passed(self, place: Place, most: int) -> None:
+        """Forget the oldest entries at `place`, beyond `most`, that no act can read any more."""
+        spare = self.count(place) - most
+        for entry in self.at(place):
+            if spare <= 0 or entry.number >= self.floor:
+                return
+            self.forget(entry.number)
+            spare -= 1
+
     def at(self, *places: Place) -> Iterator[Entry]:
         """Iterate over the entries at `places` in order of their numbers; they may be moved."""
         numbers = sorted(number for place in places for number in self._at[place])

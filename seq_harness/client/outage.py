@@ -11,6 +11,9 @@ FIRST_WAIT_S = 0.05
 LAST_WAIT_S = 2.0
 """How long to wait before the next attempt: from the first to the last, doubling."""
 
+SHORTEST_S = 0.05
+"""What an attempt is given however long the outage has lasted."""
+
 
 class Outage:
     """
@@ -33,6 +36,16 @@ class Outage:
         """How long the worker has been away, in seconds; None while it is not."""
         return None if self._since_s is None else self._now_s() - self._since_s
 
+    def began(self) -> float:
+        """
+        Note that there is no connection; return how long one may take to be made, in seconds.
+
+        What was noted before counts on.
+        """
+        if self._since_s is None:
+            self._since_s = self._now_s()
+        return max(SHORTEST_S, self._since_s + self._reconnect_s - self._now_s())
+
     def failed(self, reason: str, at_least_s: float = 0.0) -> float:
         """
         Note a failed attempt; return how long to wait before the next, in seconds.
@@ -43,9 +56,8 @@ class Outage:
             The worker has been away for longer than is borne.
 
         """
-        if self._since_s is None:
-            self._since_s = self._now_s()
-        left_s = self._since_s + self._reconnect_s - self._now_s()
+        self.began()
+        left_s = self._reconnect_s - (self.lasted_s or 0.0)
         if left_s <= 0:
             raise WorkerLost(
                 f'{self._endpoint} could not be reached for {self._reconnect_s:g} s: {reason}'

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from seq_harness.contract import obs_schedule
 from seq_harness.contract.obs_schedule import Keys, Schedule
 
 BEFORE_FIRST = -1
 """Stands for the act before an episode's first."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of one step."""
+
+    keys: Keys
+
+
+def covers(sent: Keys, wanted: Keys) -> bool:
+    """Tell whether the keys that were sent hold all that are wanted."""
+    return sent is None or (wanted is not None and set(wanted) <= set(sent))
 
 
 class Reading:

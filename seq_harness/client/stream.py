@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from seq_harness.client.ledger import Entry, Ledger, Place, UNSENT
 from seq_harness.client.outbox import MAX_SKIPPED, Outbox
@@ -16,7 +16,7 @@ from seq_harness.client.posts import (
     Tally,
     WhenBehind,
 )
-from seq_harness.client.reading import Reading
+from seq_harness.client.reading import covers, Reading, Wish
 from seq_harness.contract.obs_schedule import Keys, Schedule
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import Queued
@@ -193,22 +193,22 @@ class ObservationStream:
             self._ledger.move(entry, Place.SKIPPED)
             spare -= 1
 
-    def _wish(self, number: int) -> _Wish | None:
+    def _wish(self, number: int) -> Wish | None:
         """Return what is wanted of a step after the last ask, or None."""
         if self._next_ask is None or number >= self._next_ask:
-            return _Wish(self._reading.past_keys)
+            return Wish(self._reading.past_keys)
         if self._table is None:
             self._table = self._reading.wanted(self._base, self._served, self._next_ask)
         return self._wish_in(self._table, number)
 
-    def _wish_in(self, table: dict[int, Keys], number: int) -> _Wish | None:
+    def _wish_in(self, table: dict[int, Keys], number: int) -> Wish | None:
         if number in table:
-            return _Wish(table[number])
+            return Wish(table[number])
         # The worker counts an episode from the first number that it is sent.
         opens = number == self._base and not self._opened
-        return _Wish(self._reading.past_keys) if opens else None
+        return Wish(self._reading.past_keys) if opens else None
 
-    def _place(self, entry: Entry, wish: _Wish | None) -> None:
+    def _place(self, entry: Entry, wish: Wish | None) -> None:
         if wish is None:
             place = Place.REFERENCE
         elif entry.payload is None:
@@ -307,7 +307,7 @@ class ObservationStream:
         self._ledger.move(entry, Place.LANDED)
         self._ledger.forget_passed(Place.LANDED, Place.DECLARED)
         self._ledger.skip_passed(*PENDING)
-        self._bound_skipped()
+        self._ledger.bound_passed(Place.SKIPPED, MAX_SKIPPED)
 
     def unanswered(self, number: int) -> None:
         """End an act without an answer: its observation is a step like any other."""
@@ -378,8 +378,7 @@ class ObservationStream:
     def _short_of_keys(self, table: dict[int, Keys]) -> int:
         sent = self._ledger.at(Place.LANDED, Place.FLYING, Place.READY, Place.ENCODING)
         return sum(
-            entry.number in table and not _covers(entry.keys, table[entry.number])
-            for entry in sent
+            entry.number in table and not covers(entry.keys, table[entry.number]) for entry in sent
         )
 
     def _untold_needs(self, asked: int) -> set[int]:
@@ -404,23 +403,3 @@ class ObservationStream:
 
     def _own_entry(self, number: int) -> Entry | None:
         return self._ledger.get(number) if number == self._acting else None
-
-    def _bound_skipped(self) -> None:
-        """Forget the oldest numbers that are past being read and could not be declared."""
-        spare = self._ledger.count(Place.SKIPPED) - MAX_SKIPPED
-        for entry in self._ledger.at(Place.SKIPPED):
-            if spare <= 0 or entry.number >= self._ledger.floor:
-                return
-            self._ledger.forget(entry.number)
-            spare -= 1
-
-
-@dataclass(frozen=True)
-class _Wish:
-    """What is wanted of one step."""
-
-    keys: Keys
-
-
-def _covers(sent: Keys, wanted: Keys) -> bool:
-    return sent is None or (wanted is not None and set(wanted) <= set(sent))

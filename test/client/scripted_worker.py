@@ -90,28 +90,28 @@ class ScriptedWorker:
         self._subprotocols = [Subprotocol(wire.WS_SUBPROTOCOL)] if subprotocol else None
         self._script: dict[str, deque[Answer]] = {}
         self._open: set[ServerConnection] = set()
-        self._port = 0
+        self.port = 0
         self._server: Server | None = None
         self.start()
 
     @property
     def url(self) -> str:
         """Return the address to give to a client."""
-        return f'ws://127.0.0.1:{self._port}'
+        return f'ws://127.0.0.1:{self.port}'
 
     def start(self) -> None:
         """Listen, on the port of before if there was one."""
         self._server = serve(
             self._serve,
             '127.0.0.1',
-            self._port,
+            self.port,
             subprotocols=self._subprotocols,
             process_request=self._guard,
             compression=None,
             max_size=None,
             ping_interval=None,
         )
-        self._port = self._server.socket.getsockname()[1]
+        self.port = self._server.socket.getsockname()[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+import socket
 import threading
 import time
 from typing import Any
@@ -161,6 +162,18 @@ def test_a_worker_that_stays_away_is_lost_after_the_time_to_reconnect(
     with pytest.raises(WorkerLost, match=r'could not be reached for 0\.4 s'):
         robot.act()
     assert 0.4 <= time.monotonic() - began < 1.5
+
+
+def test_a_worker_that_is_frozen_is_lost_in_time(workers: Workers, robots: Robots) -> None:
+    worker = workers()
+    robot = robots(worker, reconnect_s=0.4)
+    robot.act()
+    worker.stop()
+    with socket.create_server(('127.0.0.1', worker.port)):  # the system takes connections for it
+        began = time.monotonic()
+        with pytest.raises(WorkerLost, match='did not answer'):
+            robot.act()
+    assert time.monotonic() - began < 1.5
 
 
 def test_an_outage_counts_over_the_acts_that_are_given_up_in_it(
