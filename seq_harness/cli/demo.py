@@ -16,8 +16,9 @@ from typing import Any
 from seq_harness.cli.children import ChildFailed, Children
 from seq_harness.cli.live import Live, table
 
-REACH = 'seq_harness.worker.policies.reach:Reach'
-HOLD = 'seq_harness.worker.policies.hold:Hold'
+REACH = ['seq_harness.worker.policies.reach:Reach']
+HOLD = ['seq_harness.worker.policies.hold:Hold', '--set', 'joints=0']
+"""A policy for arms of any width."""
 
 READY_WITHIN_S = 60.0
 """How long the worker and the node may take to be ready."""
@@ -63,11 +64,13 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
     # rclpy is imported only here, so that --help and a wrong argument answer without it.
     from seq_harness.ros.watcher import Watcher
 
-    policy, params = arguments.policy or REACH, arguments.params_file or _demo_parameters()
+    policy, params = REACH, arguments.params_file or _demo_parameters()
     if arguments.bag is not None:
         policy, params = _for_bag(arguments, logs)
+    if arguments.policy is not None:
+        policy = [arguments.policy]
     with Children(logs) as children:
-        children.start('worker', ['worker', policy, '--port', '0'])
+        children.start('worker', ['worker', *policy, '--port', '0'])
         if arguments.bag is None:
             children.start('sim_arm', ['sim-arm'])
         url = _worker_url(children)
@@ -137,12 +140,12 @@ def _demo_parameters() -> Path:
     return Path(get_package_share_directory('seq_harness')) / 'config' / 'demo.yaml'
 
 
-def _for_bag(arguments: argparse.Namespace, logs: Path) -> tuple[str, Path]:
-    """Return the policy and the parameters for a bag: those given, or ones that fit it."""
+def _for_bag(arguments: argparse.Namespace, logs: Path) -> tuple[list[str], Path]:
+    """Return the policy for a bag, and the parameters: those given, or ones that fit it."""
     from seq_harness.cli.bag_parameters import parameters_for
 
     values, is_of_the_arm = parameters_for(arguments.bag)
-    policy = arguments.policy or (REACH if is_of_the_arm else HOLD)
+    policy = REACH if is_of_the_arm else HOLD
     if arguments.params_file is not None or is_of_the_arm:
         return policy, arguments.params_file or _demo_parameters()
     made = logs / 'bag.yaml'
