@@ -22,14 +22,11 @@ from seq_harness.contract.errors import TransportError
 from seq_harness.contract.wire import FORMAT_CALL
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.policy import Policy
-from seq_harness.worker.running import LOOPBACK, serve
+from seq_harness.worker.running import LOOPBACK, serve, THREAD_WAIT_S
 from seq_harness.worker.server import Access, is_loopback, NotAllowed
 from seq_harness.worker.service import FORMATS, Worker
 
 DEFAULT_PORT = 8765
-
-THREAD_WAIT_S = 0.1
-"""How long a policy's running call is waited for at the end."""
 
 log = logging.getLogger('seq_harness.worker')
 

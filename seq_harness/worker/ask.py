@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field, ValidationError
-
 from seq_harness.contract.act import ActRequest
 from seq_harness.contract.errors import Rejected
 from seq_harness.contract.limits import MAX_EPISODE_ID
@@ -90,8 +89,6 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
         ask = _Ask.model_validate(known)
     except ValidationError as error:
         raise invalid('an act', error) from None
-    if ask.request_id is not None and not ask.request_id.isascii():
-        raise Rejected(f'request_id must be ASCII text, got {ask.request_id!a}')
     check_numbers([] if ask.seq is None else [ask.seq])
     return Ask(
         style=style,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
-
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.errors import Rejected
 from seq_harness.contract.own_io import Observations

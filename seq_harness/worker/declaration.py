@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-
 from seq_harness.contract.arm import ActionContract, ObservationContract
 from seq_harness.contract.limits import MAX_IO_LENGTH
 from seq_harness.contract.obs_schedule import check_reach, of, Schedule

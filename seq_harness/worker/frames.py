@@ -31,7 +31,12 @@ class EpisodeFrames:
 
     def __init__(self, schedule: Schedule | None) -> None:
         self.base: int | None = None
-        """The first number that this episode is counted from; none until an observation comes."""
+        """
+        The first number that this episode is counted from, never above one that is held.
+
+        There is none until observations are posted or an act is answered: what an act carries may
+        overtake what was observed before it.
+        """
         self.floor = 0
         """The lowest number that an act to come can read."""
         self.last_act = BEFORE_FIRST
@@ -55,7 +60,8 @@ class EpisodeFrames:
 
     def count_from(self, number: int) -> None:
         """Let the episode begin at `number`, unless it already begins earlier."""
-        self.base = number if self.base is None else min(self.base, number)
+        known = self.held if self.base is None else [self.base]
+        self.base = min([number, *known])
 
     def count_from_held(self) -> None:
         """Let an episode of which no first number is known begin at the lowest one held."""
@@ -65,6 +71,8 @@ class EpisodeFrames:
     def add(self, frame: Frame) -> None:
         """Hold `frame`, one of `new`."""
         self.held[frame.number] = frame
+        if self.base is not None:
+            self.base = min(self.base, frame.number)
         self.skipped.discard(frame.number)
         self.nbytes += frame.nbytes
 

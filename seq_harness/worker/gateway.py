@@ -6,7 +6,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from aiohttp import web
-
 from seq_harness.contract import wire
 from seq_harness.contract.connect import Lease
 from seq_harness.worker.service import Worker

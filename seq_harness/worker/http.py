@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 from aiohttp import web
-
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
 from seq_harness.contract.msgpack import MsgpackError, unpack

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-
 from seq_harness.contract.errors import ErrorCode, TransportError
 from seq_harness.contract.msgpack import pack, unpack
 from seq_harness.contract.wire import DETAIL_EXCEPTION, KEY_INSTANCE

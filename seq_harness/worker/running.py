@@ -16,7 +16,7 @@ from seq_harness.worker.service import Worker
 
 LOOPBACK = '127.0.0.1'
 
-THREAD_WAIT_S = 0.1
+THREAD_WAIT_S = 0.05
 """How long a policy's running call is waited for once the worker has closed."""
 
 

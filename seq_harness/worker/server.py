@@ -10,7 +10,6 @@ import ipaddress
 import ssl
 
 from aiohttp import web
-
 from seq_harness.contract import wire
 from seq_harness.contract.errors import code_of_status, ErrorCode, Rejected, TransportError
 from seq_harness.worker.gateway import Gateway
@@ -20,7 +19,7 @@ from seq_harness.worker.websocket import CLOSE_WAIT_S, Connection
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-SHUTDOWN_S = 0.1
+SHUTDOWN_S = 0.05
 """How long open requests are given once the worker shuts down."""
 
 

@@ -9,7 +9,6 @@ import time
 from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
-
 from seq_harness.contract import wire
 from seq_harness.contract.connect import ConnectRequest, WorkerDeclaration
 from seq_harness.contract.errors import ErrorCode, TransportError

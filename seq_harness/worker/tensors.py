@@ -7,7 +7,6 @@ import importlib
 from typing import Any
 
 import numpy as np
-
 from seq_harness.contract.errors import ErrorCode, TransportError
 from seq_harness.contract.own_io import Tensors
 

@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 from aiohttp import web, WSCloseCode, WSMsgType
-
 from seq_harness.contract import wire
 from seq_harness.contract.errors import Overloaded
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack

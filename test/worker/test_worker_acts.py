@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worker.worker_wire import Client, client_of, PATIENCE_S
-
 from seq_harness.contract.episode import Episode
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.contract.params import InferParam
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
+from worker.worker_wire import Client, client_of, PATIENCE_S
 
 SHORT = Limits(stream_wait_s=0.2)
 
@@ -359,6 +358,23 @@ def test_inferences_run_one_at_a_time_in_the_order_they_came() -> None:
         gate.leave.release(5)
         runs = [client.receive(act).outputs['run'] for act in acts]
     assert runs == [1, 2, 3, 4, 5]
+
+
+def test_an_act_reads_only_after_the_one_before_it_in_its_episode() -> None:
+    class FedGate(Gate):
+        observations = Observations(every=1)
+
+    gate = FedGate()
+    with serving(gate) as client:
+        first = client.send('act', {'inputs': 'o0', 'episode_id': 'e', 'seq': 0})
+        assert gate.entered.acquire(timeout=PATIENCE_S)
+        client.observe('e', {1: 'o1'})
+        second = client.send('act', {'inputs': 'o2', 'episode_id': 'e', 'seq': 2})
+        for _ in range(3):  # By then the second act has been taken as far as it goes.
+            client.ask('ping', {})
+        gate.leave.release(2)
+        assert client.receive(first).outputs['inputs']['steps'] == [0]
+        assert client.receive(second).outputs['inputs']['steps'] == [1, 2]
 
 
 def test_a_policy_may_reuse_the_array_that_it_returned() -> None:

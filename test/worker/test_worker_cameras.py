@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 import pytest
-from worker.worker_wire import client_of
-
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.errors import Rejected
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.cameras import Cameras
 from seq_harness.worker.running import served
+from worker.worker_wire import client_of
 
 
 def cameras(**declared: Any) -> Cameras:

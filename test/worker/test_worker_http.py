@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worker.worker_wire import client_of, PATIENCE_S
-
 from seq_harness.contract.msgpack import pack, unpack
 from seq_harness.contract.own_io import Observations
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
+from worker.worker_wire import client_of, PATIENCE_S
 
 MSGPACK = 'application/x-seq-msgpack'
 JSON = 'application/json'
@@ -196,7 +195,7 @@ def test_a_body_over_the_limit_is_refused(url: str) -> None:
 
 
 def test_a_compressed_body_is_refused(plain: str) -> None:
-    answer = ask(plain, 'POST', '/act', b'x', JSON, Content_Encoding='gzip')
+    answer = ask(plain, 'POST', '/act', {'inputs': 1}, JSON, Content_Encoding='gzip')
     assert (answer.status, answer.body['code']) == (400, 'invalid_request')
 
 

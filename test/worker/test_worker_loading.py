@@ -6,13 +6,12 @@ import threading
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed
-from worker.worker_wire import client_of, PATIENCE_S
-
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.worker.declaration import PolicyRefused
 from seq_harness.worker.policy import Policy
 from seq_harness.worker.running import served
+from websockets.exceptions import ConnectionClosed
+from worker.worker_wire import client_of, PATIENCE_S
 
 
 class SlowToLoad:

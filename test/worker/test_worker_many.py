@@ -9,10 +9,9 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
-from worker.worker_wire import client_of, PATIENCE_S
-
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.running import served
+from worker.worker_wire import client_of, PATIENCE_S
 
 CLIENTS = 32
 ACTS = 10

@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from worker.worker_wire import Client, client_of
-
 from seq_harness.worker.policies.hold import Hold
 from seq_harness.worker.policies.scripted import Scripted
 from seq_harness.worker.policies.sine import Sine
 from seq_harness.worker.running import served
+from worker.worker_wire import Client, client_of
 
 POSE = np.array([0.1, -0.5, 0.3, 0.0, 1.2, -2.0], np.float32)
 

@@ -16,10 +16,9 @@ import time
 from typing import Any
 
 import pytest
+from seq_harness.contract.msgpack import pack
 from websockets.exceptions import ConnectionClosed
 from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
-
-from seq_harness.contract.msgpack import pack
 
 HOLD = 'seq_harness.worker.policies.hold:Hold'
 
@@ -325,6 +324,6 @@ def test_clients_that_neither_read_nor_answer_do_not_hold_up_the_end(tmp_path: P
         began = time.monotonic()
         worker.terminate()
         assert worker.wait(PATIENCE_S) == 0
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 3
         for raw in silent:
             raw.close()

@@ -7,7 +7,6 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
-
 from seq_harness.contract.obs_schedule import needed, of, picks, Schedule
 from seq_harness.worker.frames import Frame
 from seq_harness.worker.limits import Limits
@@ -107,6 +106,16 @@ def test_an_act_that_was_not_answered_is_read_by_the_next_one() -> None:
     act(store, 0)
     store.take('e', frames(1)[0])
     assert act(store, 2)['steps'] == [1, 2]
+
+
+@pytest.mark.parametrize('posted_first', [True, False])
+def test_the_frame_of_an_act_is_read_whatever_was_posted_meanwhile(posted_first: bool) -> None:
+    store = store_of(EVERY_STEP)
+    if posted_first:
+        store.observe('e', frames(1), [])
+    store.take('e', frames(0)[0])
+    store.observe('e', frames(1), [])
+    assert act(store, 2)['steps'] == [0, 1, 2]
 
 
 def test_a_window_is_kept_across_acts_and_no_longer() -> None:

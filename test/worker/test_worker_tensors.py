@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.contract.errors import TransportError
 from seq_harness.contract.own_io import Tensors
 from seq_harness.worker.tensors import import_torch, TensorSeam

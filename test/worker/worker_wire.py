@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import socket
 from typing import Any
 
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
-
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack, unpack
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 PATIENCE_S = 20.0
 """How long any answer may take before a test fails."""

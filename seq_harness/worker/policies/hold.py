@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.worker.policies.joints import joint_names, newest_state
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from seq_harness.contract.wire import KEY_OBSERVATIONS
 
 STATE = 'state'

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 from seq_harness.contract.episode import Episode
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.contract.wire import KEY_STEPS
