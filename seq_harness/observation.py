@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-
 from seq_harness.contract.camera import Camera, JPEG_QUALITY
 from seq_harness.contract.images import fit_image
 from seq_harness.inputs import Sample, Snapshot

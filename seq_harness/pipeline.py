@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import numpy as np
-
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Episode, Start
 from seq_harness.harness import Opened
@@ -17,6 +16,7 @@ from seq_harness.playback.guard import Guard, Limits
 from seq_harness.playback.handoff import ArriveAtStart, Continue
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import Observation
+from seq_harness.playback.shadow import ShadowGuard
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import ChannelSettings, Settings
 
@@ -98,7 +98,7 @@ class Pipeline:
             episode,
             asking=self._asking(),
             handoff=Continue() if self._settings['handoff'] == 'continue' else ArriveAtStart(),
-            guard=Guard(self._limits(), self.period_ns),
+            guard=self._guard(),
             measured=self._measured,
         )
         stack.callback(player.close)
@@ -119,6 +119,10 @@ class Pipeline:
             margin_ns=round(self._settings['lead_margin_s'] * 1e9),
             fixed_ns=round(lead_s * 1e9) if lead_s else None,
         )
+
+    def _guard(self) -> Guard:
+        guard = ShadowGuard if self._settings['preview'] else Guard
+        return guard(self._limits(), self.period_ns)
 
     def _limits(self) -> dict[str, Limits]:
         return {

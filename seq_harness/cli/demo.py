@@ -118,7 +118,8 @@ def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> 
 def _harness(arguments: argparse.Namespace, params: Path, url: str) -> list[str]:
     command = ['harness', '--ros-args', '--params-file', str(params), '-p', f'worker_url:={url}']
     if arguments.bag is not None:
-        command += ['-p', 'use_sim_time:=true']
+        # What was recorded does not follow: its arm is only previewed.
+        command += ['-p', 'use_sim_time:=true', '-p', 'preview:=true']
     return command
 
 

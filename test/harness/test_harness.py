@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.robots import Bench, joint_state, JOINTS, MS, S
-
 from seq_harness.playback.session import CEILING_NS, FLOOR_NS
 from seq_harness.playback.uplink import PolicyError, StateLost, WorkerLost
+from support.robots import Bench, joint_state, JOINTS, MS, S
 
 T0 = 100 * S
 
@@ -270,6 +269,18 @@ def test_a_row_far_from_the_measured_state_never_plays() -> None:
             bench.state()
     assert bench.sent == []
     assert bench.reason.startswith('chunk_refused: row 0: j1 makes a distance')
+
+
+def test_a_preview_bounds_each_chunk_from_the_measured_state_that_does_not_follow() -> None:
+    bench = Bench(asking='drain', handoff='arrival', preview=True)
+    bench.begin()
+    for first in (0.15, -0.15):
+        bench.give(first, first)
+        bench.until(bench.clock.now + 250 * MS)
+    assert [values[0] for _, values in bench.sent] == [0.15, 0.15, -0.15, -0.15]
+    bench.give(0.5)
+    bench.until(bench.clock.now + 150 * MS)
+    assert len(bench.sent) == 4, 'too far from where the arm is'
 
 
 Putter = Callable[[Bench], Any]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
-from support.robots import settings_of
-
 from seq_harness.contract import Camera
 from seq_harness.inputs import Inputs
 from seq_harness.observation import frame_of, ObservationRefused, ObservationSpec
+from support.robots import settings_of
 
 FRONT: dict[str, Any] = {
     'input_names': ['front'],

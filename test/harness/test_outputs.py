@@ -6,13 +6,12 @@ import logging
 from typing import Any
 
 import pytest
-from support.uplinks import HandUplink
-
 from seq_harness.outputs import Output, Outputs
 from seq_harness.playback.asking import Drain
 from seq_harness.playback.handoff import ArriveAtStart
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import NotASession, require_session
+from support.uplinks import HandUplink
 
 
 def broken(value: Any) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.robots import settings_of
-
 from seq_harness.parameters import SettingsError
 from seq_harness.settings import parameters, parse
+from support.robots import settings_of
 
 
 def test_an_integer_serves_for_a_double() -> None:
@@ -20,7 +19,7 @@ def test_an_integer_serves_for_a_double() -> None:
 
 def test_what_is_left_out_takes_its_default() -> None:
     settings = settings_of()
-    assert settings['preview'] is True
+    assert settings['autostart'] is True
     assert settings.inputs[0].key == 'state'
     assert settings.channels[0].columns == ('j1', 'j2')
 

@@ -221,8 +221,7 @@ def test_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
 
 
 def test_a_preview_moves_nothing(rig: Rig) -> None:
-    url = rig.worker(HOLD)
-    rig.harness(url, 'preview:=true', 'episode_s:=1')
+    rig.harness(rig.worker(), 'preview:=true', 'episode_s:=3')
     shown: list[Any] = []
     topic = 'harness/preview/forward_position_controller/commands'
     rig.watcher.node.create_subscription(Float64MultiArray, topic, shown.append, 10)

@@ -39,6 +39,7 @@ def settings_of(**changes: Any) -> Settings:
         'channels.arm.upper': [1, 1],
         'channels.arm.max_velocity': [10.0, 10.0],
         'rate_hz': 10,
+        'preview': False,
     }
     values.update({name.replace('__', '.'): value for name, value in changes.items()})
     return parse(values)
