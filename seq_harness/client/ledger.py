@@ -33,6 +33,9 @@ class Place(Enum):
     DECLARED = auto()
 
 
+PENDING = (Place.REFERENCE, Place.QUEUED, Place.ENCODING, Place.READY)
+"""The places of observations that no post has taken yet."""
+
 UNSENT = (Place.QUEUED, Place.ENCODING, Place.READY, Place.FLYING)
 """The places of frames that are bounded, because the worker does not have them yet."""
 

@@ -108,6 +108,7 @@ class Outbox:
         """Take back what is under way, whatever becomes of it."""
         self._flying = None
         self._skips_first = False
+        self.hurry()
         self._return(Place.READY)
 
     def _batch(self) -> list[Entry]:

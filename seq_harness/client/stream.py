@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seq_harness.client.ledger import Entry, Ledger, Place, UNSENT
+from seq_harness.client.ledger import Entry, Ledger, PENDING, Place, UNSENT
 from seq_harness.client.outbox import MAX_SKIPPED, Outbox
 from seq_harness.client.posts import (
     Job,
@@ -20,9 +20,6 @@ from seq_harness.client.reading import covers, Reading, Wish
 from seq_harness.contract.obs_schedule import Keys, Schedule
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import Queued
-
-PENDING = (Place.REFERENCE, Place.QUEUED, Place.ENCODING, Place.READY)
-"""The places of observations that no post has taken yet."""
 
 
 class ObservationStream:
@@ -353,7 +350,6 @@ class ObservationStream:
         self._generation += 1
         self._base, self._served, self._table = self._ledger.floor, None, None
         self._opened = self._act_is_out = False
-        self._outbox.hurry()
         self._outbox.give_up()
         self._ledger.forget_passed(*Place)
         for entry in self._ledger.at(Place.LANDED, Place.DECLARED):
@@ -396,9 +392,7 @@ class ObservationStream:
     def _end_act(self, number: int) -> Entry | None:
         entry = self._own_entry(number)
         if entry is not None:
-            self._acting = None
-            self._act_is_out = False
-            self._depends = set()
+            self._acting, self._act_is_out, self._depends = None, False, set()
         return entry
 
     def _own_entry(self, number: int) -> Entry | None:
