@@ -85,19 +85,23 @@ enter_own_environment() {
   export AMENT_PREFIX_PATH=$environment
   export ROS_DISTRO=$distro ROS_VERSION=2 ROS_PYTHON_VERSION=3 RMW_IMPLEMENTATION=rmw_fastrtps_cpp
   export ROS_LOG_DIR=$root/.env/log
-  # With LOCALHOST, a process that takes images and publishes loses most of them.
-  export ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT
-  unset ROS_LOCALHOST_ONLY ROS_STATIC_PEERS ROS_DISCOVERY_SERVER
+  unset ROS_AUTOMATIC_DISCOVERY_RANGE ROS_LOCALHOST_ONLY ROS_STATIC_PEERS ROS_DISCOVERY_SERVER
   unset FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE
-  local profiles=FASTDDS_DEFAULT_PROFILES_FILE
-  [[ $distro != jazzy ]] || profiles=FASTRTPS_DEFAULT_PROFILES_FILE # Its name before Kilted.
-  export "$profiles=$root/config/fastdds_shared_memory.xml"
-  # Freed frames stay with the process: their page faults would cost more than half of a take.
-  export MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MALLOC_TOP_PAD_=33554432
-
+  stay_on_this_machine
   add_package_to_environment
   sweep_shared_memory
   choose_domain
+}
+
+# Let Fast DDS use shared memory alone, with room for camera frames, and keep them cheap.
+stay_on_this_machine() {
+  local profiles=FASTDDS_DEFAULT_PROFILES_FILE
+  [[ $ROS_DISTRO != jazzy ]] || profiles=FASTRTPS_DEFAULT_PROFILES_FILE # Its name before Kilted.
+  export "$profiles=$root/config/fastdds_shared_memory.xml"
+  # With LOCALHOST, a process that takes images and publishes loses most of them.
+  export ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT
+  # Freed frames stay with the process: their page faults would cost more than half of a take.
+  export MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MALLOC_TOP_PAD_=33554432
 }
 
 # The ROS 2 that the user sourced, with a virtual environment for what it lacks.
@@ -108,6 +112,19 @@ enter_sourced_environment() {
   environment=$root/.env/$ROS_DISTRO-sourced
   make_virtual_environment sourced --system-site-packages
   add_package_to_environment
+}
+
+# For what brings all its nodes along: keep it off the network and off the user's own graph, unless
+# the user said how this shell's nodes meet. A demo must never reach a robot that listens.
+keep_to_itself() {
+  local variable
+  for variable in ROS_DOMAIN_ID ROS_AUTOMATIC_DISCOVERY_RANGE ROS_LOCALHOST_ONLY ROS_STATIC_PEERS \
+    ROS_DISCOVERY_SERVER FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE \
+    FASTDDS_BUILTIN_TRANSPORTS; do
+    [[ -z ${!variable:-} ]] || return 0
+  done
+  [[ ${RMW_IMPLEMENTATION:-rmw_fastrtps_cpp} != rmw_fastrtps_cpp ]] || stay_on_this_machine
+  choose_domain
 }
 
 # Make $environment from scripts/requirements-$1.txt, unless it is whole and of this very list.
