@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 import math
 from typing import Protocol
 
@@ -44,7 +45,8 @@ class Lead(Drain):
 
     The lead is `fixed_ns`, or else the delay that the recent answers let expect (by default the
     longest of 20) plus `margin_ns`; it never exceeds `cap_ns`. Until there is a delay to go by,
-    the lead is the cap.
+    the lead is the cap. A measured lead is lengthened to a row, so that row 0 of the answer is the
+    one that goes out with the ask.
     """
 
     def __init__(
@@ -70,7 +72,12 @@ class Lead(Drain):
         return min(expected + self._margin_ns, self._cap_ns)
 
     def due_ns(self, plan: Plan) -> int:
-        return plan.end_ns - self.lead_ns()
+        due_ns = plan.end_ns - self.lead_ns()
+        if self._fixed_ns is not None:
+            return due_ns
+        waiting = plan.waiting()
+        by_then = bisect_right(waiting, due_ns, key=lambda row: row.due_ns)
+        return waiting[max(0, by_then - 1)].due_ns if waiting else due_ns
 
 
 class Threshold(Drain):

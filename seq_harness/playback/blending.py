@@ -52,8 +52,8 @@ class VelocitySeam:
 
     From the last command on, step k is `(1 - w) v_old + w (p[k+1] - p[k])`, with
     `w = (k + 1) / (rows + 1)`; what that misses of row `rows` is added along
-    `10x^3 - 15x^4 + 6x^5`, so that the seam ends on the new chunk. A switch is not led: its rows
-    stay as they are.
+    `10x^3 - 15x^4 + 6x^5`, so that the seam ends on the new chunk. A switch, a rate or a delta is
+    not led: its rows stay as they are.
     """
 
     def __init__(self, rows: int) -> None:
@@ -66,7 +66,8 @@ class VelocitySeam:
         for name in led[0] if led else ():
             last = arrived.record.last.get(name)
             every = all(name in commands for commands in led)
-            if last is None or not every or isinstance(kinds[name], Binary):
+            led_kind = kinds[name].absolute and not isinstance(kinds[name], Binary)
+            if last is None or not every or not led_kind:
                 continue
             for k, value in enumerate(self._led(name, waiting[:count], arrived, kinds)):
                 led[k][name] = value

@@ -28,6 +28,8 @@ class Ask:
     expected_rows: int | None
     """How many of them the policy was told to expect; None where it was told nothing."""
     orphan: bool = False
+    seen_ns: int | None = None
+    """When a call first found the answer there, though it waits to be read."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,11 @@ class Inquiry:
         if self._ask is not None:
             self._ask.emitted_since += rows
 
+    def see(self, t: int) -> None:
+        """Note that an answer which is there waits: it is not late because of that."""
+        if self._ask is not None and self._ask.seen_ns is None and self._ask.answer.done():
+            self._ask.seen_ns = t
+
     def read(self, t: int) -> Answered | None:
         """
         Return the answer that is there and that somebody waits for.
@@ -130,8 +137,9 @@ class Inquiry:
         if ask.orphan:
             self.at_ns = t + FLOOR_NS
             return None
-        self._statistics.answer_delay.add(t - ask.t)
-        self._asking.answered(t - ask.t)
+        delay_ns = (t if ask.seen_ns is None else ask.seen_ns) - ask.t
+        self._statistics.answer_delay.add(delay_ns)
+        self._asking.answered(delay_ns)
         return Answered(chunk, ask, self._expiry.expired(ask.age_ns, t - ask.t))
 
     def place(self, plan: Plan) -> None:

@@ -71,6 +71,8 @@ class Mode:
     handoff: str = CONTINUE
     anchor: str | None = None
     """None takes what the hand-off is named after, else `continue`."""
+    seam_rows: int = 4
+    """For `continue`: over how many rows the old velocity is led into the new; 0 cuts."""
     blend_rows: int = 4
     ensemble_decay: float = 0.01
     aggregate: str = 'weighted'
@@ -152,10 +154,16 @@ def _handoff(mode: Mode, kinds: Kinds) -> HandOff:
         return Replace(AtRowsConsumed(), FadeWhenLate(mode.blend_rows), kinds)
     named = mode.handoff in ANCHORS
     anchor = mode.handoff if named else mode.anchor or CONTINUE
-    seam = Cut() if named else SEAMS[mode.handoff](mode)
+    seam = _seam(mode)
     # An early answer waits where its first row would else cut the plan short.
     waits = mode.asking == LEAD and anchor == ARRIVAL
     return Replace(_anchor(anchor), seam, kinds, waits=waits)
+
+
+def _seam(mode: Mode) -> Seam:
+    if mode.handoff == CONTINUE:
+        return VelocitySeam(mode.seam_rows) if mode.seam_rows else Cut()
+    return SEAMS[mode.handoff](mode) if mode.handoff in SEAMS else Cut()
 
 
 def _anchor(name: str) -> Anchor:

@@ -175,6 +175,7 @@ class ChunkPlayer:
     def _read_answer(self, observation: Observation, t: int) -> None:
         plan = self._plan
         if self._loading.handoff.waits and plan is not None and t < plan.end_ns:
+            self._inquiry.see(t)
             return
         try:
             answered = self._inquiry.read(t)

@@ -25,23 +25,26 @@ DELAYS_MS = (100, 150, 150, 250, 150, 50)
 LEAD_NS = 250 * MS
 MODES: dict[str, Mode] = {
     'drain': Mode(asking='drain', handoff='arrival'),
-    'lead_continue': Mode(lead_ns=LEAD_NS),
+    'lead_continue': Mode(lead_ns=LEAD_NS, seam_rows=0),
     'lead_measured': Mode(lead_margin_ns=100 * MS, lead_cap_ns=400 * MS),
     'lead_arrival': Mode(lead_ns=LEAD_NS, handoff='arrival'),
     'lead_observation': Mode(lead_ns=LEAD_NS, handoff='replace', anchor='observation'),
     'append': Mode(lead_ns=LEAD_NS, handoff='append'),
-    'threshold': Mode(asking='threshold', threshold=0.5),
-    'every': Mode(asking='every', every_rows=3),
+    'threshold': Mode(asking='threshold', threshold=0.5, seam_rows=0),
+    'every': Mode(asking='every', every_rows=3, seam_rows=0),
     'rtc': Mode(asking='rtc', every_rows=4, blend_rows=2),
     'crossfade': Mode(asking='threshold', handoff='crossfade', blend_rows=3),
     'velocity_seam': Mode(asking='threshold', handoff='velocity_seam', blend_rows=3),
     'ensemble': Mode(asking='every', every_rows=2, handoff='ensemble'),
     'aggregate': Mode(asking='threshold', handoff='aggregate'),
-    'horizon': Mode(lead_ns=LEAD_NS, horizon=Horizon(rows=6, span_ns=450 * MS)),
-    'upsample_hold': Mode(lead_ns=LEAD_NS, output_period_ns=50 * MS, interpolation='hold'),
-    'upsample_linear': Mode(lead_ns=LEAD_NS, output_period_ns=50 * MS),
+    'horizon': Mode(lead_ns=LEAD_NS, seam_rows=0, horizon=Horizon(rows=6, span_ns=450 * MS)),
+    'upsample_hold': Mode(
+        lead_ns=LEAD_NS, seam_rows=0, output_period_ns=50 * MS, interpolation='hold'
+    ),
+    'upsample_linear': Mode(lead_ns=LEAD_NS, seam_rows=0, output_period_ns=50 * MS),
     'upsample_cubic': Mode(
         lead_ns=LEAD_NS,
+        seam_rows=0,
         output_period_ns=50 * MS,
         interpolation='cubic',
         row_means='target_from',
