@@ -328,8 +328,6 @@ class Harness:
             return
         running.held_ns += now - running.held_since_ns
         running.hold = None
-        # What a person or the robot did meanwhile is not known: the plan starts from there.
-        running.opened.session.cancel()
         running.opened.episode.resume(now)
         self._on_change()
 

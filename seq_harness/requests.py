@@ -86,7 +86,7 @@ class Requests:
         with self._lock:
             if not self._busy:
                 return NOT_RUNNING
-            self._hold, self._resume = hold, False
+            self._hold, self._resume, self._manual = hold, False, None
         return ACCEPTED
 
     def resume(self) -> RequestAnswer:
@@ -94,7 +94,7 @@ class Requests:
         with self._lock:
             if not self._busy:
                 return NOT_RUNNING
-            self._hold, self._resume = None, True
+            self._hold, self._resume, self._manual = None, True, None
         return ACCEPTED
 
     def replan(self) -> RequestAnswer:

@@ -11,7 +11,7 @@ from seq_harness.harness import Opened, State
 from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.session import CEILING_NS, Commands, Observation
 from seq_harness.playback.uplink import Step
-from seq_harness.requests import OnInstruction
+from seq_harness.requests import Hold, OnInstruction, Requests
 from support.robots import Bench, MS, S
 
 T0 = 100 * S
@@ -379,6 +379,26 @@ def test_a_takeover_lets_manual_commands_pass_until_the_policy_goes_on() -> None
     assert state(bench) is State.RUNNING
     assert not bench.harness.command(BY_HAND).accepted
     assert len(bench.answers) == 2
+
+
+@pytest.mark.parametrize('then', ['pause', 'resume'])
+def test_r50_a_manual_command_that_waits_as_a_takeover_ends_is_dropped(then: str) -> None:
+    bench, guard = manual()
+    bench.begin()
+    bench.harness.take_over()
+    at(bench, T0 + 10 * MS)
+    bench.harness.command(BY_HAND)
+    getattr(bench.harness, then)()
+    at(bench, T0 + 20 * MS)
+    assert guard.asked == []
+
+
+def test_r50_a_manual_command_that_comes_as_a_takeover_has_just_ended_is_dropped() -> None:
+    requests = Requests()
+    requests.start()
+    assert requests.command(BY_HAND, Hold.TAKEN_OVER).accepted
+    assert requests.take_manual(None) is None
+    assert requests.take_manual(Hold.TAKEN_OVER) is None, 'it is gone for good'
 
 
 def test_a_pause_ends_a_takeover() -> None:

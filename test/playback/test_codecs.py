@@ -154,6 +154,17 @@ def test_every_form_comes_back_as_the_same_rotation(form: str) -> None:
         assert np.allclose(again, matrix, atol=1e-7), rotation
 
 
+def test_quaternions_are_written_with_the_real_part_from_zero() -> None:
+    for rotation in rotations():
+        matrix = matrix_of(np.array([0, 0, 0, *rotation]), 'rotvec')
+        assert pose_of(matrix, 'quat_xyzw')[6] >= 0
+        assert pose_of(matrix, 'quat_wxyz')[3] >= 0
+    turned = PoseForm(['tool'], policy='quat_xyzw', robot='quat_xyzw')
+    assert decoded(turned, {'tool': [0, 0, 0, 0, 0, -0.6, -0.8]})['tool'][3:] == pytest.approx(
+        [0, 0, 0.6, 0.8]
+    )
+
+
 def test_rpy_straight_up_is_the_same_rotation() -> None:
     for pitch in (np.pi / 2, -np.pi / 2):
         matrix = matrix_of(np.array([0, 0, 0, 0.4, pitch, 0.9]), 'rpy')
