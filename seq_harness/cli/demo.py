@@ -13,6 +13,7 @@ import tempfile
 import time
 from typing import Any
 
+from seq_harness.bags.records import BagError
 from seq_harness.cli.children import ChildFailed, Children
 from seq_harness.cli.live import Live, table
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix='seq-harness-demo-') as logs:
         try:
             return _run(arguments, Path(logs))
-        except (ChildFailed, TimeoutError, OSError, ValueError) as error:
+        except (BagError, ChildFailed, OSError, ValueError) as error:
             print(f'demo: {error}', file=sys.stderr)
             return 1
         except Interrupted:
@@ -64,11 +65,9 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
     # rclpy is imported only here, so that --help and a wrong argument answer without it.
     from seq_harness.ros.watcher import Watcher
 
-    policy, params = REACH, arguments.params_file or _demo_parameters()
-    if arguments.bag is not None:
-        policy, params = _for_bag(arguments, logs)
-    if arguments.policy is not None:
-        policy = [arguments.policy]
+    policy, params = _for_bag(arguments.bag, logs) if arguments.bag else (REACH, None)
+    policy = [arguments.policy] if arguments.policy else policy
+    params = arguments.params_file or params or _demo_parameters()
     with Children(logs) as children:
         children.start('worker', ['worker', *policy, '--port', '0'])
         if arguments.bag is None:
@@ -141,18 +140,17 @@ def _demo_parameters() -> Path:
     return Path(get_package_share_directory('seq_harness')) / 'config' / 'demo.yaml'
 
 
-def _for_bag(arguments: argparse.Namespace, logs: Path) -> tuple[list[str], Path]:
-    """Return the policy for a bag, and the parameters: those given, or ones that fit it."""
+def _for_bag(bag: Path, logs: Path) -> tuple[list[str], Path | None]:
+    """Return a policy and parameters that fit a bag; the demo's own for the simulated arm's."""
     from seq_harness.cli.bag_parameters import parameters_for
 
-    values, is_of_the_arm = parameters_for(arguments.bag)
-    policy = REACH if is_of_the_arm else HOLD
-    if arguments.params_file is not None or is_of_the_arm:
-        return policy, arguments.params_file or _demo_parameters()
+    values, is_of_the_arm = parameters_for(bag)
+    if is_of_the_arm:
+        return REACH, None
     made = logs / 'bag.yaml'
     # JSON is YAML too.
     made.write_text(json.dumps({'/**': {'ros__parameters': values}}, indent=2))
-    return policy, made
+    return HOLD, made
 
 
 def _verdict(arguments: argparse.Namespace, figures: dict[str, Any]) -> int:
