@@ -199,7 +199,7 @@ class _Opening:
     def result(self) -> Connection:
         if not self._ready.wait(self._within_s):
             self.give_up()
-            raise Unreachable(f'{self._endpoint} did not answer within {self._within_s:g} s')
+            raise Unreachable(f'{self._endpoint} did not answer within {self._within_s:.1f} s')
         with self._lock:
             if self._connection is None or self._given_up:
                 raise self._error
@@ -278,7 +278,7 @@ def _explained(endpoint: Endpoint, within_s: float) -> Iterator[None]:
     except ssl.SSLError as error:
         raise HandshakeRefused(f'{endpoint} could not be trusted: {error}') from error
     except TimeoutError as error:
-        raise Unreachable(f'{endpoint} did not answer within {within_s:g} s') from error
+        raise Unreachable(f'{endpoint} did not answer within {within_s:.1f} s') from error
     except (OSError, InvalidHandshake, EOFError) as error:
         raise Unreachable(f'{endpoint}: {error}') from error
     except WebSocketException as error:
