@@ -28,6 +28,9 @@ from seq_harness.worker.service import FORMATS, Worker
 
 DEFAULT_PORT = 8765
 
+SWITCH_INTERVAL_S = 0.0005
+"""How soon a computing policy lets go of the interpreter, so that pings are answered meanwhile."""
+
 log = logging.getLogger('seq_harness.worker')
 
 
@@ -47,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         level=logging.DEBUG if options.debug else logging.INFO,
         format='%(asctime)s %(levelname)s %(name)s: %(message)s',
     )
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         return _serve(options, sys.stdout)
     except (UsageError, NotAllowed, OSError) as error:

@@ -284,3 +284,18 @@ def test_the_gateway_tells_the_token_to_those_who_have_it() -> None:
 def test_a_request_from_a_web_page_is_forbidden(plain: str) -> None:
     answer = ask(plain, 'POST', '/act', {'inputs': 1}, Origin='http://evil.example')
     assert (answer.status, answer.body['code']) == (403, 'forbidden')
+
+
+def test_bytes_recorded_from_the_public_client_are_answered(url: str) -> None:
+    observed = bytes.fromhex(
+        '83aa657069736f64655f6964a465702d31a66672616d65739182a373657100a6696e70757473'
+        '82a16900a5737461746585c4026e64c3c40474797065a33c6634c4046b696e64c400c4057368'
+        '6170659102c40464617461c408000000000000803fa7736b697070656490'
+    )
+    answer = ask(url, 'POST', '/observe', observed, MSGPACK)
+    assert (answer.status, answer.body['through']) == (200, 0)
+    body = {'model': 'demo', 'inputs': {'i': 1}, 'episode_id': 'ep-1', 'seq': 1}
+    answer = ask(url, 'POST', '/act', body, MSGPACK, Accept=MSGPACK)
+    first = answer.body['outputs']['read']['observations'][0]
+    assert first['i'] == 0
+    np.testing.assert_array_equal(first['state'], np.array([0, 1], np.float32))
