@@ -9,9 +9,9 @@ import logging
 import threading
 from typing import Any, Protocol
 
+from seq_harness.contract import wire
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
-from seq_harness.playback.layers import Layers, PREFIX
 from seq_harness.playback.session import Commands, Observation
 from seq_harness.playback.uplink import PolicyScope, Queued, Retired, Step
 
@@ -85,6 +85,20 @@ Start = Callable[[Callable[[], Chunk | None]], Answer[Chunk | None]]
 """Starts work off the control thread and returns its Answer at once."""
 
 
+Infer = Callable[..., Any]
+"""Answers a step, and a plan if there is one, with a chunk; see `playback.scope`."""
+
+
+class ChunkLayers(Protocol):
+    """What stands between the player and the policy: chunk layers, such as codecs."""
+
+    def wrap_infer(self, infer: Any) -> Infer:
+        """Put the layers around `infer`, for one episode."""
+
+    def encode(self, observation: Observation) -> Observation:
+        """Return the observation as the policy reads it; decodes nothing."""
+
+
 class RowsAhead(Protocol):
     """What will still be executed while a policy thinks."""
 
@@ -126,7 +140,7 @@ class Episode:
         rows_of: Callable[[Any], Chunk | None],
         period_ns: int,
         *,
-        layers: Layers | None = None,
+        layers: ChunkLayers | None = None,
         columns_of: Callable[[Sequence[Commands]], Any] | None = None,
     ) -> None:
         """
@@ -135,13 +149,14 @@ class Episode:
         `rows_of` turns the policy's outputs into a chunk, and `columns_of` rows by channel into
         the policy's own; both run where the act runs (R68).
         """
-        layers = layers or Layers()
         self._scope = scope
         self._start = start
         self._rows_of = rows_of
         self._columns_of = columns_of
-        self._infer = layers.wrap_infer(self._ask_policy)
-        self._encode = layers.encode
+        self._infer: Infer = self._ask_policy
+        self._layers = layers
+        if layers is not None:
+            self._infer = layers.wrap_infer(self._ask_policy)
         self.period_ns = period_ns
         """From one row, and from one step, to the next."""
         self._grid = StepGrid(period_ns)
@@ -185,7 +200,8 @@ class Episode:
         if not self._grid.due(t):
             return Sampled.NOTHING
         missed = self._grid.at_or_before(t)[0]
-        step = Step(missed, t, self._encode(observation))
+        seen = observation if self._layers is None else self._layers.encode(observation)
+        step = Step(missed, t, seen)
         self._full = self._scope.observe(step) is Queued.FULL
         if self._full:
             self._grid.pause(t)
@@ -204,7 +220,8 @@ class Episode:
         if plan is None:
             return self._rows_of(self._scope.infer(step))
         if self._columns_of is not None:
-            plan = {**plan, PREFIX: self._columns_of(plan[PREFIX])}
+            rows = self._columns_of(plan[wire.PLAN_PREFIX])
+            plan = {**plan, wire.PLAN_PREFIX: rows}
         return self._rows_of(self._scope.infer(step, plan))
 
     def _skip(self, numbers: range) -> None:
@@ -216,9 +233,9 @@ def _plan_of(ahead: RowsAhead | None) -> dict[str, Any] | None:
     if ahead is None:
         return None
     return {
-        PREFIX: list(ahead.prefix),
-        'delay_rows': ahead.delay_rows,
-        'executed_rows': ahead.executed_rows,
+        wire.PLAN_PREFIX: list(ahead.prefix),
+        wire.PLAN_DELAY_ROWS: ahead.delay_rows,
+        wire.PLAN_EXECUTED_ROWS: ahead.executed_rows,
     }
 
 

@@ -9,19 +9,10 @@ import inspect
 import json
 from typing import Any
 
-from seq_harness.playback.codecs import (
-    FrameChange,
-    GripperMap,
-    Join,
-    PoseForm,
-    Rename,
-    Scale,
-    Select,
-    Split,
-    Units,
-)
+from seq_harness.playback.codecs import FrameChange, GripperMap, PoseForm, Scale, Units
 from seq_harness.playback.faults import OnRecovery, StopOnFault
 from seq_harness.playback.layers import ChunkLayer, Layer, Layers, PlayerLayer, SessionLayer
+from seq_harness.playback.naming import Join, Rename, Select, Split
 
 LAYER, VERSION, ARGS = 'layer', 'version', 'args'
 """The keys of one layer in the data: its name, its version, and its arguments by name."""

@@ -8,19 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.playback.chunk import Chunk, ChunkRefused, STAMP
-from seq_harness.playback.codecs import (
-    CodecRefused,
-    FrameChange,
-    GripperMap,
-    Join,
-    PoseForm,
-    Rename,
-    Scale,
-    Select,
-    Split,
-    Units,
-)
+from seq_harness.playback.codec_parts import CodecRefused
+from seq_harness.playback.codecs import FrameChange, GripperMap, PoseForm, Scale, Units
 from seq_harness.playback.layers import Codec, Layers, Misplaced
+from seq_harness.playback.naming import Join, Rename, Select, Split
 from seq_harness.playback.poses import FORMS, matrix_of, pose_of
 from seq_harness.playback.scope import stepped
 from seq_harness.playback.uplink import Step

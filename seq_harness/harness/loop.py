@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 import logging
 from typing import Protocol
 
 from seq_harness.episode import Sampled
+from seq_harness.harness.ending import reason_of
+from seq_harness.harness.holding import Holding, Unavailable
+from seq_harness.harness.manual import Manual, ManualGuard
+from seq_harness.harness.requests import Hold, NOT_RUNNING, OnInstruction, RequestAnswer, Requests
+from seq_harness.harness.running import Limits, Opened, Report, Running, State
 from seq_harness.inputs import Inputs, Snapshot
-from seq_harness.manual import Manual, ManualGuard
 from seq_harness.observation import ObservationSpec
 from seq_harness.outputs import Outputs
-from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.session import (
     CEILING_NS,
     Commands,
     FLOOR_NS,
     require_session,
 )
-from seq_harness.playback.uplink import PolicyError, StateLost, WorkerLost
-from seq_harness.requests import Hold, NOT_RUNNING, OnInstruction, RequestAnswer, Requests
-from seq_harness.running import Opened, Report, Running, State, Timing
-
-__all__ = [
-    'Clock',
-    'Harness',
-    'Limits',
-    'Opened',
-    'Report',
-    'RequestAnswer',
-    'StartAnswer',
-    'State',
-    'Timing',
-]
 
 logger = logging.getLogger(__name__)
 
@@ -46,21 +33,6 @@ class Clock(Protocol):
 
     def now_ns(self) -> int:
         """Return the reading in ns; it never goes back while an episode runs."""
-
-
-StartAnswer = RequestAnswer
-"""Whether a start was accepted, and why not."""
-
-Unavailable = Callable[[Snapshot], str | None]
-"""Says why the arm cannot be moved; None while it can."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long things may take, in ns; None for no bound."""
-
-    episode_ns: int | None
-    inputs_ns: int
 
 
 class Harness:
@@ -105,10 +77,18 @@ class Harness:
         self._on_instruction = on_instruction
         self.manual = None if manual is None else Manual(manual, outputs)
         """What became of manual commands; None where none may pass."""
-        self._unavailable = unavailable
         self._reap = reap
         self._requests = Requests()
         self._withheld = False  # set by any thread, never cleared while an episode runs
+        self._holding = Holding(
+            self._requests,
+            inputs,
+            outputs,
+            manual=self.manual,
+            unavailable=unavailable,
+            muted=lambda: self._withheld,
+            on_change=on_change,
+        )
         self._running: Running | None = None  # owner: the paced thread
         self._number = 0  # owner: the paced thread
         self._rate_said = False  # owner: the paced thread
@@ -162,7 +142,7 @@ class Harness:
             return NOT_RUNNING
         if running.hold is None and not self._requests.interrupts:
             return RequestAnswer(False, 'the episode is not paused')
-        reason = self._unready(self._inputs.snapshot(), self._clock.now_ns())
+        reason = self._holding.unready(self._inputs.snapshot(), self._clock.now_ns())
         if reason is not None:
             return RequestAnswer(False, f'{reason}: resume once that is well again')
         return self._woken(self._requests.resume())
@@ -209,7 +189,7 @@ class Harness:
         try:
             end, wake_ns = self._step(running, start)
         except Exception as error:
-            end, wake_ns = _reason_of(error), start
+            end, wake_ns = reason_of(error), start
         if end is not None:
             self._end(running, end)
             self.expected_ns = None
@@ -245,7 +225,7 @@ class Harness:
             opened = self._open_checked()
         except Exception as error:
             logger.exception('the episode did not open')
-            self._refuse_start(_reason_of(error))
+            self._refuse_start(reason_of(error))
             return None
         self._number += 1
         if self.manual is not None:
@@ -286,7 +266,7 @@ class Harness:
         if end is not None:
             return end, start
         snapshot = self._inputs.snapshot()
-        self._take_requests(running, snapshot, start)
+        self._holding.apply(running, snapshot, start)
         if running.hold is not None:
             return None, min(running.deadline_ns or start + CEILING_NS, start + CEILING_NS)
         missing = self._inputs.missing(snapshot)
@@ -300,51 +280,6 @@ class Harness:
             self._on_change()
         return None, self._play(running, snapshot)
 
-    def _take_requests(self, running: Running, snapshot: Snapshot, now: int) -> None:
-        """Begin or end a hold, or ask anew, as was wished for since the last round."""
-        hold = self._requests.take_hold()
-        if hold is not None and hold is not running.hold:
-            self._begin_hold(running, hold, now)
-        if self._requests.take_resume() and running.hold is not None:
-            self._end_hold(running, snapshot, now)
-        if self._requests.take_replan() and running.hold is None and not running.waiting:
-            running.replans += 1
-            running.opened.player.replan()
-
-    def _begin_hold(self, running: Running, hold: Hold, now: int) -> None:
-        if running.hold is None:
-            running.held_since_ns = now
-            self._send_stop(running, now)
-            running.opened.session.cancel()
-        if self.manual is not None:
-            self.manual.begin()
-        running.hold = hold
-        self._on_change()
-
-    def _end_hold(self, running: Running, snapshot: Snapshot, now: int) -> None:
-        reason = self._unready(snapshot, now)
-        if reason is not None:
-            logger.warning('the episode stays %s: %s', running.state.value, reason)
-            return
-        running.held_ns += now - running.held_since_ns
-        running.hold = None
-        running.opened.episode.resume(now)
-        self._on_change()
-
-    def _send_stop(self, running: Running, now: int) -> None:
-        """End the motion that is under way; positions hold by themselves."""
-        commands = running.opened.player.stop_commands(now)
-        if commands and not self._withheld:
-            self._outputs.publish(self._outputs.encode(commands))
-
-    def _unready(self, snapshot: Snapshot, now: int) -> str | None:
-        """Say why play may not begin from a snapshot; None if it may."""
-        old = self._inputs.missing(snapshot) + self._inputs.stale(snapshot, now)
-        if old:
-            return f'stale_input: {", ".join(old)}'
-        reason = self._unavailable(snapshot)
-        return None if reason is None else f'arm_unavailable: {reason}'
-
     def _pass_manual(self, now: int) -> None:
         """Send a manual command, if nothing plays and the guard lets it pass (R50)."""
         running = self._running
@@ -352,7 +287,9 @@ class Harness:
         if commands is None or self.manual is None:
             return
         snapshot = self._inputs.snapshot()
-        reason = self._unready(snapshot, now) if now else 'no_time: the clock has not begun'
+        reason = (
+            self._holding.unready(snapshot, now) if now else 'no_time: the clock has not begun'
+        )
         if reason is not None:
             self.manual.refuse(reason.partition(':')[0], reason)
             return
@@ -421,7 +358,7 @@ class Harness:
         now = self._clock.now_ns()
         figures = running.figures(now)
         try:
-            self._send_stop(running, now)
+            self._holding.stop_motion(running, now)
         except Exception:
             logger.exception('ending the motion failed')
         try:
@@ -439,17 +376,3 @@ class Harness:
 
 def _after(t: int, length_ns: int | None) -> int | None:
     return None if length_ns is None else t + length_ns
-
-
-def _reason_of(error: Exception) -> str:
-    """Name the reason for which an error ends an episode."""
-    if isinstance(error, WorkerLost):
-        return f'worker_lost: {error}'
-    if isinstance(error, StateLost):
-        return f'policy_state_lost: {error}'
-    if isinstance(error, PolicyError):
-        return f'policy_error: {error}'
-    if isinstance(error, ChunkRefused):
-        return f'guard: {error}'
-    logger.error('a round failed', exc_info=error)
-    return f'exception: {type(error).__name__}: {error}'

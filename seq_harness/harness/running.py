@@ -9,10 +9,10 @@ from enum import Enum
 from typing import Any
 
 from seq_harness.episode import Episode
+from seq_harness.harness.requests import Hold
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import Session
 from seq_harness.playback.statistics import Distribution
-from seq_harness.requests import Hold
 
 
 def _never() -> int | None:
@@ -107,3 +107,11 @@ class Report:
     reason: str
     """Why it ended; empty while it goes on."""
     figures: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long things may take, in ns; None for no bound."""
+
+    episode_ns: int | None
+    inputs_ns: int

@@ -34,6 +34,9 @@ class RequestAnswer:
     reason: str
 
 
+StartAnswer = RequestAnswer
+"""Whether a start was accepted, and why not."""
+
 ACCEPTED = RequestAnswer(True, 'accepted')
 NOT_RUNNING = RequestAnswer(False, 'no episode is running: start one first')
 
