@@ -32,6 +32,7 @@ enter_environment() {
   # shellcheck disable=SC2034  # read by the scripts
   ARGUMENTS=("$@")
 
+  [[ ${SEQ_HARNESS_ENV:-} == *-sourced ]] || distro=${distro:-${SEQ_HARNESS_ENV+${SEQ_HARNESS_ENV##*/}}}
   leave_own_environment
   mkdir -p "$root/.env"
   touch "$root/.env/COLCON_IGNORE"
@@ -283,8 +284,12 @@ sweep_shared_memory() {
       [[ $mapped != unread ]] || mapped=$(cat /proc/[0-9]*/maps 2>/dev/null || true)
       [[ $mapped == *"$file"* ]] || remove_segment "$file"
     fi
-  done < <(find /dev/shm -maxdepth 1 -user "$UID" \
-    \( -name 'fastrtps_*' -o -name 'fastdds_*' \) ! -newermt '-1 second' 2>/dev/null)
+  done < <(segments ! -newermt '-1 second')
+}
+
+# List the shared-memory files of this user for which what is given to find holds.
+segments() {
+  find /dev/shm -maxdepth 1 -user "$UID" \( -name 'fastrtps_*' -o -name 'fastdds_*' \) "$@" 2>/dev/null
 }
 
 remove_segment() { rm -f "$1" "$1"_[es]l "/dev/shm/sem.${1##*/}_mutex"; }
@@ -316,6 +321,7 @@ run_guarded() {
   end_marked "$mark"
   trap - INT TERM HUP
   [[ -z $traced ]] || rm -f /dev/shm/lttng-ust-wait-*
+  [[ -z $(segments -newermt '-1 second') ]] || sleep 1.1 # Until what was made last counts as left.
   sweep_shared_memory
   return "$status"
 }

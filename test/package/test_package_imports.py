@@ -13,13 +13,15 @@ from support.sources import imported_names, module_name, PACKAGE, ROOT, sources
 # What an entry names is a room, or one module of a room.
 TYPES = {f'playback.{name}' for name in ('answer', 'channels', 'chunk', 'session', 'uplink')}
 CORE = {'contract', 'messages', 'parameters', 'settings', *TYPES}
-LOOP = {'episode', 'harness', 'inputs', 'observation', 'outputs', 'pipeline'}
+LOOP = {'episode', 'harness', 'inputs', 'observation', 'outputs', 'pipeline', 'playing'}
 LOWER = {'contract', 'messages', 'parameters', 'playback', 'settings', 'sim', *LOOP}
 ROOMS: dict[str, set[str]] = {
     'contract': set(),
     'playback': set(),
     'sim': set(),
-    'parameters': set(),
+    'parameter': set(),
+    'play_parameters': {'parameter'},
+    'parameters': {'parameter', 'play_parameters'},
     'messages': {'contract'},
     'settings': CORE,
     'inputs': CORE,
@@ -27,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     'episode': CORE,
     'observation': CORE | {'inputs'},
     'harness': {'playback', 'settings', 'inputs', 'outputs', 'observation', 'episode'},
+    'playing': CORE | {'playback', 'inputs', 'observation'},
     'pipeline': CORE | {'playback'} | LOOP,
     'client': CORE | {'observation'},
     'client.embedded': CORE | {'observation', 'worker'},
