@@ -100,7 +100,7 @@ def from_json(text: str) -> list[Any]:
 
 def resolve(
     data: Sequence[Any],
-    player: PlayerLayer,
+    player: PlayerLayer | Layers,
     *,
     declared: Sequence[Any] = (),
     frames_elsewhere: Sequence[str] = (),
@@ -108,8 +108,9 @@ def resolve(
     """
     Return the layers that `data` lists from top to bottom, on the robot's own player.
 
-    The entry `player` says where that stands; without layers at all it stands alone. What the
-    server `declared` goes below everything, and may hold chunk layers only.
+    The entry `player` says where that stands, with whatever the robot puts right below it;
+    without layers at all it stands alone. What the server `declared` goes below everything, and
+    may hold chunk layers only.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def _declared(at: str, item: Any) -> ChunkLayer:
     return layer
 
 
-def _made(entry: _Entry, player: PlayerLayer) -> Layer:
+def _made(entry: _Entry, player: PlayerLayer | Layers) -> Layer | Layers:
     if entry.name != PLAYER:
         return _layer(entry)
     if entry.args:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from seq_harness.playback.asking import Drain
+from seq_harness.playback.codecs import Scale
 from seq_harness.playback.handoff import ArriveAtStart
-from seq_harness.playback.layers import Misplaced, PlayerLayer
+from seq_harness.playback.layers import Layers, Misplaced, PlayerLayer
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.registry import from_json, known, PipelineRefused, REGISTRY, resolve
 from seq_harness.playback.scope import stepped
@@ -112,6 +113,12 @@ def test_a_player_is_placed_once_and_takes_no_arguments() -> None:
         resolve([{**PLAYER, 'args': {'fps': 10}}], ROBOT)
     with pytest.raises(Misplaced, match='two players'):
         resolve([PLAYER, PLAYER], ROBOT)
+
+
+def test_what_the_robot_puts_below_its_player_comes_with_it() -> None:
+    robot = Layers(ROBOT, Scale(['arm'], factor=2, name='absolute'))
+    assert resolve([PLAYER, UNITS], robot).names == ('player', 'absolute', 'units')
+    assert resolve([], robot).names == ('player', 'absolute')
 
 
 def test_r73_placement_is_checked_of_data_too() -> None:
