@@ -2,127 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-import math
-from typing import Any
+from seq_harness.parameter import Kind, Parameter, SettingsError
+from seq_harness.play_parameters import PLAY, PLAY_CHANNEL
 
-
-class SettingsError(ValueError):
-    """A parameter is wrong; names it, what is allowed and what came."""
-
-
-class Kind(Enum):
-    """The type of a parameter, by its ROS name."""
-
-    BOOL = 'bool'
-    INTEGER = 'integer'
-    DOUBLE = 'double'
-    STRING = 'string'
-    STRING_ARRAY = 'string_array'
-    DOUBLE_ARRAY = 'double_array'
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter: what it means and what it may be; `default` None means required."""
-
-    name: str
-    kind: Kind
-    default: Any
-    description: str
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-
-    @property
-    def allowed(self) -> str:
-        """Say what values are allowed, for people."""
-        if self.choices:
-            return f'one of {list(self.choices)}'
-        article = {'integer': 'an integer'}.get(self.kind.value, f'a {self.kind.value}')
-        if self.minimum is None and self.maximum is None:
-            return article
-        low = '-inf' if self.minimum is None else f'{self.minimum:g}'
-        high = 'inf' if self.maximum is None else f'{self.maximum:g}'
-        return f'{article} in [{low}, {high}]'
-
-    def read(self, value: Any) -> Any:
-        """
-        Return `value` as this parameter's type; an integer serves for a double.
-
-        Raises
-        ------
-        SettingsError
-            Another type, not finite, out of range, or not one of the choices.
-
-        """
-        try:
-            result = _CONVERT[self.kind](value)
-        except (TypeError, ValueError):
-            raise self._wrong(value) from None
-        if not all(self._in_range(number) for number in self._numbers(result)):
-            raise self._wrong(value)
-        if self.choices and result not in self.choices:
-            raise self._wrong(value)
-        return result
-
-    def _numbers(self, result: Any) -> list[float]:
-        if self.kind is Kind.DOUBLE_ARRAY:
-            return list(result)
-        return [result] if self.kind in (Kind.DOUBLE, Kind.INTEGER) else []
-
-    def _in_range(self, number: float) -> bool:
-        above = self.minimum is None or number >= self.minimum
-        below = self.maximum is None or number <= self.maximum
-        return math.isfinite(number) and above and below
-
-    def _wrong(self, value: Any) -> SettingsError:
-        return SettingsError(
-            f'parameter {self.name!r} must be {self.allowed}; got {value!r} '
-            f'({type(value).__name__})'
-        )
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _double(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError
-    return float(value)
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _items(value: Any) -> list[Any]:
-    if value is None or isinstance(value, (str, bytes)):
-        raise TypeError
-    return list(value)
-
-
-_CONVERT: dict[Kind, Callable[[Any], Any]] = {
-    Kind.BOOL: _bool,
-    Kind.INTEGER: _integer,
-    Kind.DOUBLE: _double,
-    Kind.STRING: _string,
-    Kind.STRING_ARRAY: lambda value: tuple(_string(item) for item in _items(value)),
-    Kind.DOUBLE_ARRAY: lambda value: tuple(_double(item) for item in _items(value)),
-}
+__all__ = [
+    'CHANNEL',
+    'COMPRESSED_IMAGE',
+    'FLOAT64_MULTI_ARRAY',
+    'GENERAL',
+    'IMAGE',
+    'INPUT',
+    'JOINT_STATE',
+    'JOINT_TRAJECTORY',
+    'Kind',
+    'Parameter',
+    'SettingsError',
+]
 
 IMAGE, COMPRESSED_IMAGE, JOINT_STATE = 'image', 'compressed_image', 'joint_state'
 FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY = 'float64_multi_array', 'joint_trajectory'
@@ -176,26 +71,7 @@ GENERAL = (
         'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a started episode waits for the first '
         'message of every required input, in seconds.', 0.0, 3600.0,
     ),
-    Parameter(
-        'asking', Kind.STRING, 'lead', 'When to ask for the next chunk: a lead before the plan '
-        'ends, or when it has drained.', choices=('lead', 'drain'),
-    ),
-    Parameter(
-        'handoff', Kind.STRING, 'continue', 'How a chunk takes over: continue the old plan row '
-        'for row, or start at its own first row on arrival.', choices=('continue', 'arrival'),
-    ),
-    Parameter(
-        'lead_s', Kind.DOUBLE, 0.0, 'The lead of an ask, in seconds; 0 measures it from the '
-        'answers.', 0.0, 60.0,
-    ),
-    Parameter(
-        'lead_margin_s', Kind.DOUBLE, 0.1, 'What is added to the longest recent answer to make '
-        'the measured lead, in seconds.', 0.0, 60.0,
-    ),
-    Parameter(
-        'horizon_rows', Kind.INTEGER, 0, 'The most rows of a chunk to play; 0 plays what the '
-        'policy declares.', 0, 100000,
-    ),
+    *PLAY,
     Parameter(
         'instruction', Kind.STRING, '', 'The instruction of the first episode; ~/instruction '
         'replaces it.',
@@ -278,4 +154,5 @@ CHANNEL = (
         'time_from_start_s', Kind.DOUBLE, 0.0, 'For joint_trajectory: when a row is to be '
         'reached, in seconds after it is sent; 0 takes one row period.', 0.0, 60.0,
     ),
+    *PLAY_CHANNEL,
 )  # fmt: skip

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
-import numpy as np
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Episode, Start
 from seq_harness.harness import Opened
-from seq_harness.observation import joint_values_of, ObservationSpec, SampledObservation
-from seq_harness.playback.asking import Asking, Drain, Lead
-from seq_harness.playback.channels import Channel, columns_by_name, RowSplitter, Vector
-from seq_harness.playback.guard import Guard, Limits
-from seq_harness.playback.handoff import ArriveAtStart, Continue
-from seq_harness.playback.player import ChunkPlayer
-from seq_harness.playback.session import Observation
-from seq_harness.playback.shadow import ShadowGuard
+from seq_harness.observation import ObservationSpec
+from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
+from seq_harness.playback.layers import Layers
+from seq_harness.playback.modes import RTC
 from seq_harness.playback.uplink import PolicyScope
+from seq_harness.playing import Playing
 from seq_harness.settings import ChannelSettings, Settings
-
-LEAD_CAP_S = 2.0
-"""The longest measured lead: an answer slower than this starves the plan, and is counted."""
 
 
 class DeclarationRefused(ValueError):
@@ -69,8 +62,11 @@ class Pipeline:
             fps=self.rate_hz,
             width=len(self._columns),
             key=actions.key if actions else None,
-            horizon=self._horizon(),
         )
+        horizon = actions.open_loop_horizon if actions else None
+        self._playing = Playing(settings, self.period_ns, horizon)
+        if settings['asking'] == RTC:
+            self._check_chunking()
 
     @property
     def period_ns(self) -> int:
@@ -93,58 +89,35 @@ class Pipeline:
 
     def open(self, scope: PolicyScope, start: Start, stack: ExitStack) -> Opened:
         """Put an episode together on a policy scope that is open; `stack` closes it all."""
-        episode = Episode(scope, start, self._splitter, self.period_ns)
-        player = ChunkPlayer(
-            episode,
-            asking=self._asking(),
-            handoff=Continue() if self._settings['handoff'] == 'continue' else ArriveAtStart(),
-            guard=self._guard(),
-            measured=self._measured,
+        absolute = self._playing.absolute
+        episode = Episode(
+            scope,
+            start,
+            self._splitter,
+            self.period_ns,
+            layers=Layers(absolute) if absolute else None,
+            columns_of=self._splitter.joined,
         )
+        player = self._playing.player(episode)
         stack.callback(player.close)
         return Opened(player, player, episode, stack)
 
-    def _horizon(self) -> int | None:
-        actions = self._declaration.actions
-        declared = actions.open_loop_horizon if actions else None
-        given = [rows for rows in (declared, self._settings['horizon_rows']) if rows]
-        return min(given, default=None)
-
-    def _asking(self) -> Asking:
-        if self._settings['asking'] == 'drain':
-            return Drain()
-        lead_s = self._settings['lead_s']
-        return Lead(
-            cap_ns=round(LEAD_CAP_S * 1e9),
-            margin_ns=round(self._settings['lead_margin_s'] * 1e9),
-            fixed_ns=round(lead_s * 1e9) if lead_s else None,
-        )
-
-    def _guard(self) -> Guard:
-        guard = ShadowGuard if self._settings['preview'] else Guard
-        return guard(self._limits(), self.period_ns)
-
-    def _limits(self) -> dict[str, Limits]:
-        return {
-            item.name: Limits(
-                joints=item.joints,
-                lower=np.array(item.lower),
-                upper=np.array(item.upper),
-                max_velocity=np.array(item.max_velocity),
-                max_start_distance=np.full(len(item.joints), item.max_start_distance),
+    def _check_chunking(self) -> None:
+        """Refuse real-time chunking with a policy or a map that has no use for a plan."""
+        if not self._declaration.rtc:
+            raise DeclarationRefused(
+                "asking 'rtc' sends the policy the rows that will still be executed; this policy "
+                'takes none (its infer has no argument `plan`): choose another way of asking'
             )
-            for item in self._settings.channels
-        }
-
-    def _measured(self, observation: Observation) -> Mapping[str, Vector]:
-        """Return the measured position of every channel, from the round's own samples."""
-        if not isinstance(observation, SampledObservation):
-            raise TypeError(f'a sampled observation was expected, got {type(observation)}')
-        snapshot = observation.snapshot
-        return {
-            item.name: joint_values_of(snapshot[item.state], item.joints)
-            for item in self._settings.channels
-        }
+        if self._playing.absolute is not None:
+            raise DeclarationRefused(
+                "asking 'rtc' takes absolute channels only: the policy answers deltas of the "
+                'observation'
+            )
+        try:
+            self._splitter.joined([])
+        except ColumnsRefused as error:
+            raise DeclarationRefused(f"asking 'rtc' sends whole rows: {error}") from error
 
 
 def _channel(item: ChannelSettings, columns: Sequence[str]) -> Channel:

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seq_harness.parameters import CHANNEL, GENERAL, INPUT, JOINT_STATE, Parameter, SettingsError
+from seq_harness.parameters import (
+    CHANNEL,
+    GENERAL,
+    INPUT,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    Parameter,
+    SettingsError,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,12 @@ class ChannelSettings:
     max_velocity: tuple[float, ...]
     max_start_distance: float
     time_from_start_s: float
+    kind: str
+    delta_of: str
+    starvation: str
+    horizon: str
+    max_tracking_error: float
+    controller_timeout_s: float
 
 
 @dataclass(frozen=True)
@@ -181,7 +195,29 @@ def _channel(
             f"parameter 'channels.{name}.state' must name an input of the positions of all joints "
             f'of the channel; {state.name!r} reads the {state.field} of {list(state.joints)}'
         )
-    return ChannelSettings(name=name, **group)
+    channel = ChannelSettings(name=name, **group)
+    _check_kind(channel)
+    return channel
+
+
+def _check_kind(channel: ChannelSettings) -> None:
+    prefix = f'channels.{channel.name}'
+    if (channel.kind == 'delta') != bool(channel.delta_of):
+        raise SettingsError(
+            f"parameter '{prefix}.delta_of' must say of what a delta is one, previous or "
+            f'observation, and belongs to kind delta alone; got kind {channel.kind!r} and '
+            f'{channel.delta_of!r}'
+        )
+    if channel.kind in ('velocity', 'effort') and not channel.controller_timeout_s:
+        raise SettingsError(
+            f"parameter '{prefix}.controller_timeout_s' must be above 0 for a {channel.kind}: "
+            'what a crash leaves is stopped by a controller that times out, or by nobody'
+        )
+    if channel.horizon == 'chunk' and channel.type != JOINT_TRAJECTORY:
+        raise SettingsError(
+            f"parameter '{prefix}.horizon' may be chunk for a {JOINT_TRAJECTORY} alone; the type "
+            f'of the channel is {channel.type!r}'
+        )
 
 
 def _refuse_twice(what: str, names: Sequence[str]) -> None:

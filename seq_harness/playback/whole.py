@@ -16,12 +16,10 @@ from seq_harness.playback.session import Commands
 class Trajectory:
     """The command of a whole-chunk channel: it supersedes the one before."""
 
+    sent_ns: int
+    """The instant of the round that sends it, on the playback clock."""
     points: tuple[tuple[int, Any], ...]
-    """
-    Due instants on the playback clock, and values, in order of time.
-
-    Without points it says: stop where you are.
-    """
+    """Due instants on the playback clock, and values, in order of time; at least one."""
 
 
 class WholeChunks:
@@ -35,8 +33,8 @@ class WholeChunks:
     def __init__(self, channels: Iterable[str], max_ahead_ns: int) -> None:
         self._channels = frozenset(channels)
         self._max_ahead_ns = max_ahead_ns
-        self._sent_to_ns: dict[str, int] = {}
-        """How far ahead each channel's controller has been told what to do."""
+        self._sent: dict[str, Trajectory] = {}
+        """What each channel's controller was told last."""
         self._rows: Sequence[Waypoint] = ()
         self._sent_once = False
         self.next_ns: int | None = None
@@ -62,21 +60,21 @@ class WholeChunks:
         for name in self._channels:
             points = self._points(name, t)
             if points:
-                made[name] = Trajectory(points)
-                self._sent_to_ns[name] = points[-1][0]
+                made[name] = self._sent[name] = Trajectory(t, points)
                 self._plan_next(points[-1][0])
         self._sent_once = True
         return {**self.holds(record, t, besides=made), **made}
 
     def holds(self, record: Record, t: int, besides: Iterable[str] = ()) -> Commands:
         """Return a superseding hold for every channel that may still be moving."""
-        moving = [name for name, until in self._sent_to_ns.items() if until > t]
+        moving = [name for name, sent in self._sent.items() if sent.points[-1][0] > t]
         holds = {}
         for name in moving:
             if name not in besides:
-                del self._sent_to_ns[name]
-                last = record.last.get(name)
-                holds[name] = Trajectory(((t, last.value),) if last else ())
+                sent, last = self._sent.pop(name), record.last.get(name)
+                # Before its first row is due, a plan already leads there.
+                value = last.value if last else sent.points[0][1]
+                holds[name] = Trajectory(t, ((t, value),))
         return holds
 
     def _points(self, name: str, t: int) -> tuple[tuple[int, Any], ...]:

@@ -24,6 +24,7 @@ from seq_harness.parameters import (
     JOINT_STATE,
     JOINT_TRAJECTORY,
 )
+from seq_harness.playback.whole import Trajectory
 from seq_harness.settings import ChannelSettings, InputSettings
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -70,11 +71,21 @@ def output(publisher: Publisher, item: ChannelSettings, period_ns: int) -> Outpu
 
     def trajectory(value: Any) -> JointTrajectory:
         message = JointTrajectory()
-        point = TrajectoryPoint(tuple(value), reach_ns)
-        fill_joint_trajectory(message, JointTrajectoryPoint, Duration, item.joints, [point])
+        points = _points(value, reach_ns)
+        fill_joint_trajectory(message, JointTrajectoryPoint, Duration, item.joints, points)
         return message
 
     return Output(trajectory, publisher.publish)
+
+
+def _points(value: Any, reach_ns: int) -> list[TrajectoryPoint]:
+    """Return a row, or the rows of a whole chunk, each reached `reach_ns` after it is due."""
+    if not isinstance(value, Trajectory):
+        return [TrajectoryPoint(tuple(value), reach_ns)]
+    return [
+        TrajectoryPoint(tuple(row), max(0, due_ns - value.sent_ns) + reach_ns)
+        for due_ns, row in value.points
+    ]
 
 
 def _multi_array(value: Any) -> Float64MultiArray:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-import re
 from typing import Any
 
-import numpy as np
 import pytest
 from seq_harness.playback.asking import Asking, Drain, Lead
 from seq_harness.playback.chunk import Chunk
-from seq_harness.playback.guard import Guard, Limits
 from seq_harness.playback.handoff import ArriveAtStart, Continue, HandOff
 from seq_harness.playback.player import ChunkPlayer
-from seq_harness.playback.session import CEILING_NS, FLOOR_NS, POLL_NS
+from seq_harness.playback.session import CEILING_NS, POLL_NS
 from seq_harness.playback.uplink import ActAbandoned, PolicyError
 from support.uplinks import HandUplink, MS, rows, S
 
@@ -355,75 +352,3 @@ def test_an_end_without_rows_comes_at_once() -> None:
     player = player_on(HandUplink([Chunk((), 0, end_reason='done')]))
     player(SEEN, 0)
     assert player.finished == 'policy:done'
-
-
-LIMITS = Limits(
-    joints=('a', 'b'),
-    lower=np.array([-1.0, -1.0]),
-    upper=np.array([1.0, 1.0]),
-    max_velocity=np.array([1.0, 1.0]),
-    max_start_distance=np.array([0.2, 0.2]),
-)
-
-
-def guarded(uplink: HandUplink, measured: Sequence[float] = (0.0, 0.0)) -> ChunkPlayer:
-    return ChunkPlayer(
-        uplink,
-        asking=Drain(),
-        handoff=ArriveAtStart(),
-        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
-        measured=lambda observation: {'arm': np.array(measured)},
-    )
-
-
-@pytest.mark.parametrize(
-    ('values', 'reason'),
-    [
-        ([[0.0, 0.0], [0.0, np.nan]], 'row 1: b is nan, not finite'),
-        ([[0.0, 0.0], [0.05, 0.0], [0.2, 0.0]], 'row 2: a makes a step of 0.15, beyond 0.1'),
-        ([[0.3, 0.0]], 'row 0: a makes a distance from the measured state of 0.3, beyond 0.2'),
-        ([[0.0, -1.1]], r'row 0: b is -1.1, outside \[-1, 1\]'),
-        ([[0.0, 0.0, 0.0]], r'row 0 has \(3,\) values; 2 were expected'),
-    ],
-)
-def test_a_chunk_with_one_bad_row_is_refused_whole(values: Any, reason: str) -> None:
-    bad = Chunk.at_rate(rows(*(np.array(row) for row in values)), 10)
-    player = guarded(HandUplink([bad, bad, bad]))
-    t, sent = 0, []
-    while player.finished is None:
-        commands, t = player(SEEN, t)
-        sent.append(commands)
-    assert sent == [{}] * len(sent)
-    assert re.search(reason, player.finished)
-
-
-def test_a_first_row_after_a_wait_moves_no_further_than_one_row_may() -> None:
-    uplink = HandUplink([Chunk.at_rate(rows(np.zeros(2)), 10)])
-    player = guarded(uplink)
-    player(SEEN, 0)
-    player(SEEN, 100 * MS)
-    uplink.answers[1].give(Chunk.at_rate(rows(np.array([0.5, 0.0])), 10))
-    assert player(SEEN, 10 * S)[0] == {}
-    assert player.statistics.refused == {'step': 1}
-    assert 'a step of 0.5, beyond 0.1' in player.statistics.last_refusal
-
-
-def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> None:
-    far = [0.9, 0.0]
-    uplink = HandUplink([Chunk.at_rate(rows(np.zeros(2)), 10)])
-    place = [0.0, 0.0]
-    player = ChunkPlayer(
-        uplink,
-        asking=Drain(),
-        handoff=ArriveAtStart(),
-        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
-        measured=lambda observation: {'arm': np.array(place)},
-    )
-    player(SEEN, 0)
-    player.cancel()
-    place[:] = far
-    uplink.inline.append(Chunk.at_rate(rows(np.array(far)), 10))
-    t = 1 * S
-    commands, resume = player(SEEN, t)
-    assert list(commands['arm']) == far
-    assert resume >= t + FLOOR_NS

@@ -1,0 +1,133 @@
+"""What the settings make of the way chunks are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from seq_harness.contract import Actions, WorkerDeclaration
+from seq_harness.parameters import SettingsError
+from seq_harness.pipeline import DeclarationRefused, Pipeline
+from seq_harness.playback.horizon import Horizon
+from seq_harness.playback.uplink import Step
+from seq_harness.playing import Playing
+from support.robots import Bench, MS, S, settings_of
+
+T0 = 100 * S
+MODES = [
+    {'asking': 'drain', 'handoff': 'arrival'},
+    {'asking': 'threshold', 'ask_threshold': 0.3},
+    {'asking': 'every', 'ask_rows': 2},
+    {'handoff': 'observation'},
+    {'handoff': 'append'},
+    {'handoff': 'replace', 'anchor': 'arrival'},
+    {'handoff': 'crossfade', 'blend_rows': 2},
+    {'handoff': 'velocity_seam'},
+    {'handoff': 'ensemble'},
+    {'handoff': 'aggregate', 'aggregate': 'average'},
+    {'output_hz': 50.0, 'interpolation': 'cubic', 'row_means': 'target_from'},
+    {'delay_estimate': 'percentile', 'delay_percentile': 75.0},
+]
+
+
+def playing(rows: int | None = None, **changes: Any) -> Playing:
+    return Playing(settings_of(preview=False, **changes), 100 * MS, rows)
+
+
+@pytest.mark.parametrize('changes', MODES, ids=str)
+def test_every_mode_plays_in_the_loop(changes: dict[str, Any]) -> None:
+    bench = Bench(preview=False, **changes)
+    bench.begin()
+    for _ in range(4):
+        bench.clock.now += 20 * MS
+        bench.give(*[0.001 * i for i in range(6)])
+        asked = len(bench.answers)
+        until = bench.clock.now + 2 * S
+        while bench.live and len(bench.answers) == asked and bench.clock.now < until:
+            bench.until(bench.clock.now + 50 * MS)
+    assert bench.live, bench.reason
+    assert len(bench.sent) > 5
+
+
+def test_the_shorter_of_the_declared_and_the_set_horizon_counts() -> None:
+    assert playing(rows=8).mode.horizon == Horizon(8, None)
+    assert playing(rows=8, horizon_rows=5, horizon_s=0.25).mode.horizon == Horizon(5, 250 * MS)
+
+
+def test_a_preview_leads_no_velocity_on() -> None:
+    assert playing().mode.seam_rows == 4
+    assert Playing(settings_of(preview=True), 100 * MS, None).mode.seam_rows == 0
+
+
+@pytest.mark.parametrize(
+    ('changes', 'said'),
+    [
+        ({'channels__arm__kind': 'delta'}, "'channels.arm.delta_of' must say of what"),
+        ({'channels__arm__delta_of': 'previous'}, 'belongs to kind delta alone'),
+        ({'channels__arm__kind': 'velocity'}, "'channels.arm.controller_timeout_s' must be above"),
+        ({'channels__arm__horizon': 'chunk'}, 'may be chunk for a joint_trajectory alone'),
+        ({'channels__arm__starvation': 'zero'}, 'zero is a place to go to'),
+        ({'handoff': 'append', 'anchor': 'observation'}, "'append' anchors by itself"),
+        ({'asking': 'rtc', 'handoff': 'ensemble'}, "asking 'rtc' takes hand-off 'continue'"),
+        (
+            {
+                'output_hz': 50.0,
+                'channels__arm__kind': 'delta',
+                'channels__arm__delta_of': 'previous',
+            },
+            'cannot be up-sampled',
+        ),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_refused(
+    changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said):
+        playing(**changes)
+
+
+def test_deltas_of_the_observation_are_added_to_the_state_that_was_sent() -> None:
+    absolute = playing(channels__arm__kind='delta', channels__arm__delta_of='observation').absolute
+    assert absolute is not None
+    inputs = Bench()
+    inputs.state([0.5, -0.5])
+    snapshot = inputs.inputs.snapshot()
+    sent = inputs.pipeline.spec.observe(snapshot, T0, 'go')
+    policy = absolute.wrap_infer(lambda step, plan=None: {'arm': np.array([0.01, 0.02])})
+    assert policy(Step(0, T0, sent))['arm'].tolist() == pytest.approx([0.51, -0.48])
+    assert playing().absolute is None
+
+
+def test_an_arm_that_does_not_follow_ends_the_episode() -> None:
+    bench = Bench(
+        preview=False, asking='drain', channels__arm__max_tracking_error=0.05, tracking_error_s=0.3
+    )
+    bench.begin()
+    bench.give(*[0.15] * 20)
+    bench.until(T0 + 1 * S)
+    assert 'guard: tracking error: arm[0] is 0.15 from its command' in bench.reason
+
+
+def test_starved_for_too_long_the_episode_ends() -> None:
+    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench.begin()
+    bench.give(0.0, 0.1)
+    bench.until(T0 + 1 * S)
+    assert bench.reason == 'starved: no rows for 0.4 s'
+
+
+def test_a_plan_is_sent_only_to_a_policy_that_takes_one() -> None:
+    settings = settings_of(asking='rtc')
+    with pytest.raises(DeclarationRefused, match='no argument `plan`'):
+        Pipeline(settings, WorkerDeclaration(instance='one', actions=Actions(hz=10)))
+    taking = WorkerDeclaration(instance='one', actions=Actions(hz=10), rtc=True)
+    assert Pipeline(settings, taking).period_ns == 100 * MS
+
+
+def test_a_plan_that_lacks_a_column_is_refused() -> None:
+    taking = WorkerDeclaration(
+        instance='one', actions=Actions(hz=10), rtc=True, columns=['j1', 'j2', 'spare']
+    )
+    with pytest.raises(DeclarationRefused, match='every column must be commanded'):
+        Pipeline(settings_of(asking='rtc'), taking)
