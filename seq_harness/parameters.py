@@ -77,6 +77,15 @@ GENERAL = (
         'replaces it.',
     ),
     Parameter(
+        'on_instruction', Kind.STRING, 'next_act', 'What a new instruction does to an episode '
+        'that is under way: the next act carries it, or the policy is asked at once.',
+        choices=('next_act', 'replan'),
+    ),
+    Parameter(
+        'layers', Kind.STRING, '', 'The layers around the player, as a JSON list from top to '
+        'bottom with one entry for the player itself; empty for the player alone.',
+    ),
+    Parameter(
         'instruction_key', Kind.STRING, 'prompt', 'The observation key of the instruction; empty '
         'to send none.',
     ),

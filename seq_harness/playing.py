@@ -10,6 +10,7 @@ import numpy as np
 from seq_harness.observation import joint_values_of, SampledObservation
 from seq_harness.parameters import SettingsError
 from seq_harness.playback.absolute import AbsoluteDeltas
+from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Vector
 from seq_harness.playback.expiry import Expiry
 from seq_harness.playback.guard import Guard, GuardPolicy, Limits, OnBreach
@@ -56,7 +57,7 @@ class Playing:
 
     @property
     def absolute(self) -> AbsoluteDeltas | None:
-        """What makes deltas of the observation absolute, below the player; None without any."""
+        """Return what makes deltas of the observation absolute, below the player, if any do."""
         kinds = {
             item.name: Position()
             for item in self._settings.channels
@@ -84,6 +85,10 @@ class Playing:
             )
             for item in self._settings.channels
         }
+
+    def by_hand(self) -> ByHand:
+        """Return what manual commands must pass."""
+        return ByHand(self._guard(), self.measured, self._period_ns)
 
     def _parts(self) -> dict[str, Any]:
         return {

@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.client.registry import open_policy, Policy
 from seq_harness.client.runtime import Runtime
-from seq_harness.harness import Harness, Limits, Opened, State
+from seq_harness.harness import Harness, Limits, OnInstruction, Opened, State
 from seq_harness.inputs import Inputs, Verdict
 from seq_harness.outputs import Outputs
 from seq_harness.pipeline import Pipeline
@@ -174,7 +174,7 @@ class HarnessNode(LifecycleNode):
             raise InterruptedError('interrupted')
         self._say(f'connecting to {self.settings["worker_url"]}')
         pipeline = Pipeline(self.settings, policy.connect())
-        policy.warm_up(pipeline.spec.blank(self._instruction))
+        policy.warm_up(pipeline.blank(self._instruction))
         self._say(f'the policy is ready\n{pipeline.describe()}')
         return self._build(policy, pipeline, parts)
 
@@ -196,6 +196,7 @@ class HarnessNode(LifecycleNode):
                 inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
             ),
             instruction=self._instruction,
+            on_instruction=OnInstruction(settings['on_instruction']),
             wake=pacer.wake,
             on_change=self._changed.trigger,
             reap=runtime.reap,
