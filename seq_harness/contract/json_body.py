@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seq_harness.contract.limits import MAX_DEPTH
+from seq_harness.contract.limits import MAX_DEPTH, most_values
 
 
 class JsonError(ValueError):
@@ -54,9 +54,16 @@ def unpack_json(body: bytes) -> Any:
     Raises
     ------
     JsonError
-        It is none, or nests too deep.
+        It is none, nests too deep, or holds more values than its length warrants.
 
     """
+    # Each value but the first follows one of these; some more of them stand in texts.
+    values = 1 + body.count(b',') + body.count(b'[') + body.count(b'{')
+    if values > most_values(len(body)):
+        raise JsonError(
+            f'a body of {len(body)} bytes of JSON holds at most {most_values(len(body))} values: '
+            'send long lists of numbers as arrays, in msgpack'
+        )
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

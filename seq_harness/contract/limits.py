@@ -45,5 +45,16 @@ MAX_DIMENSIONS = 64
 MAX_CONTAINERS = 2**18
 """Lists and maps in one msgpack body: each costs 60 to 80 bytes here and may cost one there."""
 
+MAX_VALUES = 2**18
+"""Separate values in one body of any length; an array, a text or bytes is one."""
+
+BYTES_A_VALUE = 8
+"""A longer body may hold one value for this many of its bytes: each costs as many to refer to."""
+
 EPISODE_IDLE_S = 300
 """Seconds without an act after which a worker ends an episode that does not say."""
+
+
+def most_values(nbytes: int) -> int:
+    """Return how many separate values a body of `nbytes` may hold."""
+    return max(MAX_VALUES, nbytes // BYTES_A_VALUE)

@@ -8,7 +8,7 @@ import msgpack  # type: ignore[import-untyped]
 import numpy as np
 
 from seq_harness.contract.arrays import array_to_map, map_to_value, scalar_to_map
-from seq_harness.contract.limits import MAX_CONTAINERS, MAX_DEPTH
+from seq_harness.contract.limits import MAX_CONTAINERS, MAX_DEPTH, most_values
 
 _LEAVES = frozenset({type(None), bool, int, float, str, bytes})
 _SENT_KEYS = (str, bytes, int)
@@ -51,14 +51,20 @@ def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> A
     ------
     MsgpackError
         The body is not exactly one value, holds an extension type or a text that is not UTF-8,
-        declares more than it holds, or something lies more than 64 levels down.
+        declares more than it holds, holds more values than its length warrants, or something
+        lies more than 64 levels down.
 
     """
-    reader = _Reader(writable)
     try:
-        _check_whole(body)
+        most = most_values(_check_whole(body))
+        reader = _Reader(writable, most)
         value = msgpack.unpackb(
-            body, strict_map_key=False, object_hook=reader.read_map, list_hook=reader.read_list
+            body,
+            strict_map_key=False,
+            object_hook=reader.read_map,
+            list_hook=reader.read_list,
+            max_array_len=most,
+            max_map_len=most,
         )
     except MsgpackError:
         raise
@@ -69,28 +75,37 @@ def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> A
 
 
 class _Reader:
-    """Turn each decoded container into what it stands for, and bound how many there are."""
+    """Turn each decoded container into what it stands for, and bound how much there is."""
 
-    def __init__(self, writable: bool) -> None:
+    def __init__(self, writable: bool, most: int) -> None:
         self._writable = writable
-        self._left = MAX_CONTAINERS
+        self._most = most
+        self._values = 0
+        self._containers = 0
 
     def read_list(self, items: list[Any]) -> list[Any]:
-        self._count()
+        self._count(len(items))
         return items
 
     def read_map(self, fields: dict[Any, Any]) -> Any:
-        self._count()
+        self._count(2 * len(fields))
         value = map_to_value(fields)
         return value.copy() if self._writable and isinstance(value, np.ndarray) else value
 
-    def _count(self) -> None:
-        self._left -= 1
-        if self._left < 0:
+    def _count(self, values: int) -> None:
+        self._containers += 1
+        if self._containers > MAX_CONTAINERS:
             raise MsgpackError(f'a body holds at most {MAX_CONTAINERS} lists and maps')
+        self._values += values
+        if self._values > self._most:
+            raise MsgpackError(
+                f'a body of this length holds at most {self._most} values: send long lists of '
+                'numbers as arrays'
+            )
 
 
-def _check_whole(body: bytes | bytearray | memoryview) -> None:
+def _check_whole(body: bytes | bytearray | memoryview) -> int:
+    """Check that the body is one whole value, and return its length in bytes."""
     # Skipping builds nothing, so it ends where the body does, whatever lengths are declared.
     size = memoryview(body).nbytes
     if not size:
@@ -100,6 +115,7 @@ def _check_whole(body: bytes | bytearray | memoryview) -> None:
     skipper.skip()
     if skipper.tell() != size:
         raise MsgpackError(f'{size - skipper.tell()} bytes follow the value; none were expected')
+    return int(size)
 
 
 def _check(value: Any, depth: int, received: bool = False) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from typing import Any
 
 from aiohttp import web
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
+from seq_harness.contract.json_body import JsonError, unpack_json
 from seq_harness.contract.msgpack import MsgpackError, unpack
 from seq_harness.worker.ask import Caller, MAX_REQUEST_ID
 from seq_harness.worker.reply import Reply
@@ -104,9 +104,9 @@ def decode(request: web.Request, data: bytes, raw: bool = False) -> Any:
     if raw and kind != wire.JSON_TYPE:
         return data
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise Rejected(f'the body is no JSON: {str(error)[:200]}') from None
+        return unpack_json(data)
+    except JsonError as error:
+        raise Rejected(str(error)[:400]) from None
 
 
 def _caller(request: web.Request) -> Caller:

@@ -59,6 +59,19 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
         unpack_json(body)
 
 
+@pytest.mark.parametrize('item', [b'0,', b'[],', b'{},', b'"",', b'{"a":0},'])
+def test_json_of_more_values_than_its_length_warrants_is_refused(item: bytes) -> None:
+    with pytest.raises(JsonError, match='send long lists of numbers as arrays'):
+        unpack_json(b'[' + item * 2**18 + b'0]')
+
+
+@pytest.mark.parametrize(
+    'item', [b'0,' * 2**10, b'[0.123456789012345,0.123456789012345],' * 2**16]
+)
+def test_json_whose_length_warrants_its_values_is_read(item: bytes) -> None:
+    assert unpack_json(b'[' + item + b'0]')[-1] == 0
+
+
 def test_frames_move_out_of_the_json_and_back() -> None:
     before = copy.deepcopy(BODY)
     packed = pack_frames(BODY)

@@ -352,8 +352,11 @@ def test_a_map_is_a_level_as_a_list_is() -> None:
         # A million lists that hold nothing.
         b'\xdd\x00\x10\x00\x00' + b'\x90' * 2**20,
         b'\xdd\x00\x10\x00\x00' + b'\x80' * 2**20,
+        # A million times nothing, in one list and in many.
+        b'\xdd\x00\x10\x00\x00' + b'\xc0' * 2**20,
+        b'\xdc\x00\x20' + (b'\xdc\x80\x00' + b'\xc0' * 2**15) * 32,
     ],
-    ids=['lists', 'deep', 'maps', 'long', 'bin', 'empty-lists', 'empty-maps'],
+    ids=['lists', 'deep', 'maps', 'long', 'bin', 'empty-lists', 'empty-maps', 'nils', 'many-nils'],
 )
 def test_a_body_costs_no_more_than_its_length_warrants(body: bytes) -> None:
     tracemalloc.start()
@@ -364,6 +367,13 @@ def test_a_body_costs_no_more_than_its_length_warrants(body: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 40 * len(body)
+
+
+@pytest.mark.parametrize(
+    'body', [b'\xdd\x00\x04\x00\x00' + b'\xc0' * 2**18, pack([0.5] * 2**19)], ids=['short', 'long']
+)
+def test_a_list_whose_length_warrants_its_values_is_read(body: bytes) -> None:
+    assert len(unpack(body)) >= 2**18
 
 
 def test_the_width_that_a_text_claims_costs_nothing() -> None:
