@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
-from seq_harness.playback.chunk import Chunk, ChunkRefused
+from seq_harness.playback.chunk import Chunk, ChunkRefused, to_ns
 
 S = 1_000_000_000
 
@@ -41,6 +41,14 @@ def test_r12_an_end_marker_is_a_stamp_and_no_channel() -> None:
 def test_r12_a_chunk_that_does_not_know_its_end_is_refused() -> None:
     with pytest.raises(ChunkRefused, match='does not say when its last row ends'):
         Chunk.stamped([{'arm': 1}])
+
+
+@pytest.mark.parametrize('seconds', [0.0, 0.1, 1 / 3, -0.2, 59.999999999])
+def test_r17_every_way_to_make_a_chunk_rounds_seconds_alike(seconds: float) -> None:
+    stamped = Chunk.stamped([{'timestamp': seconds, 'arm': 1}], fps=10).rows[0].offset_ns
+    assert stamped == to_ns(seconds) == round(seconds * 1e9)
+    paced = Chunk.at_rate([{'arm': 1}] * 2, 3).rows[1].offset_ns
+    assert paced == to_ns(1 / 3)
 
 
 @pytest.mark.parametrize('stamp', [60.1, -60.1])

@@ -187,6 +187,16 @@ def test_r24_a_waypoint_due_exactly_now_is_due() -> None:
     assert player(SEEN, 100 * MS)[0] == {'arm': 2}
 
 
+def test_r25_merged_commands_are_the_same_in_any_order_of_their_keys() -> None:
+    sent = []
+    for names in (('arm', 'grip'), ('grip', 'arm')):
+        chunk = Chunk.at_rate([dict.fromkeys(names, i) for i in range(3)], 10)
+        player = player_on(HandUplink([chunk]))
+        player(SEEN, 0)
+        sent.append(player(SEEN, 250 * MS)[0])
+    assert sent[0] == sent[1] == {'arm': 2, 'grip': 2}
+
+
 def test_r26_with_a_lead_it_asks_that_much_before_the_end() -> None:
     uplink = HandUplink([Chunk.at_rate(rows(*range(10)), 10)])
     player = continuing(uplink, lead_ns=300 * MS)
