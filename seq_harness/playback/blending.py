@@ -23,14 +23,10 @@ class Crossfade:
     def sew(self, old: Plan | None, new: Plan, arrived: Arrived, kinds: Kinds) -> Plan:
         if old is None:
             return new
-        waiting = new.waiting()
-        return new.replaced(
-            [
-                blended(old, waypoint, (k + 1) / (self._rows + 1), kinds)
-                for k, waypoint in enumerate(waiting[: self._rows])
-            ]
-            + list(waiting[self._rows :])
-        )
+        rows = list(new.waiting())
+        for k in range(min(self._rows, len(rows))):
+            rows[k] = blended(old, rows[k], (k + 1) / (self._rows + 1), kinds)
+        return new.replaced(rows)
 
 
 class FadeWhenLate:

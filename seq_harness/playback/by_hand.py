@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from seq_harness.playback.guard import Emitted, Guard
+from seq_harness.playback.loading import Measured
 from seq_harness.playback.plan import Plan, Waypoint
-from seq_harness.playback.player import Measured
 from seq_harness.playback.session import Commands, Observation
 
 FRESH_PERIODS = 3

@@ -30,6 +30,8 @@ class Emitter:
         self._whole = whole
         self._starvation = starvation
         self._statistics = statistics
+        if guard is not None:
+            statistics.guarded = guard.changed
         self._last_emission_ns: int | None = None
         self.record = Record()
         self.last_due_ns: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,11 @@ from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.plan import Plan, Waypoint
 from seq_harness.playback.record import Record
 from seq_harness.playback.rotations import Vector
+from seq_harness.playback.session import Observation
 from seq_harness.playback.upsampling import Upsampling
+
+Measured = Callable[[Observation], Mapping[str, Vector]]
+"""Reads the measured state of each channel out of an observation."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,13 @@ class Loading:
     kinds: Kinds
     upsampling: Upsampling | None
     guard: Guard | None
+    measured: Measured | None
 
-    @property
-    def needs_measured(self) -> bool:
-        """Whether the measured state is read when a plan is prepared."""
-        return self.guard is not None or bool(self.kinds.turning)
+    def measured_of(self, observation: Observation) -> Mapping[str, Vector]:
+        """Return the measured state of every channel that has one."""
+        return self.measured(observation) if self.measured else {}
 
-    def join(self, old: Plan | None, arrived: Arrived, measured: Mapping[str, Vector]) -> Joined:
+    def join(self, old: Plan | None, arrived: Arrived, observation: Observation) -> Joined:
         """
         Return the plan that takes over from `old`, and what was dropped.
 
@@ -45,10 +49,10 @@ class Loading:
         joined = self.handoff.join(old, arrived)
         if joined.plan is None:
             return joined
-        plan = self.prepare(joined.plan, arrived.record, measured)
+        plan = self.prepare(joined.plan, arrived.record, observation)
         return Joined(plan, joined.dropped)
 
-    def prepare(self, plan: Plan, record: Record, measured: Mapping[str, Vector]) -> Plan:
+    def prepare(self, plan: Plan, record: Record, observation: Observation) -> Plan:
         """
         Return what of `plan` may be emitted, and when.
 
@@ -58,13 +62,18 @@ class Loading:
             The guard refuses a row.
 
         """
+        if self.guard is None and not self.kinds.turning:
+            return self._ticking(plan, record)
+        measured = self.measured_of(observation)
         if self.kinds.turning:
             plan = self._turned(plan, record, measured)
-        if self.upsampling is not None:
-            plan = self.upsampling.apply(plan, record)
+        plan = self._ticking(plan, record)
         if self.guard is not None:
             plan = self.guard.check_plan(plan, record.last, measured)
         return plan
+
+    def _ticking(self, plan: Plan, record: Record) -> Plan:
+        return plan if self.upsampling is None else self.upsampling.apply(plan, record)
 
     def _turned(self, plan: Plan, record: Record, measured: Mapping[str, Vector]) -> Plan:
         """Write angles and rotations as the turns nearest to those before them."""

@@ -115,19 +115,19 @@ class Plan:
 
     @property
     def next_row(self) -> int:
-        """The number, in its chunk, of the first row that is held."""
+        """Return the number, in its chunk, of the first row that is held."""
         return self.first_row + self._row
 
     @property
     def next_row_ns(self) -> int | None:
-        """The due instant of the first held row; None when nothing is held."""
+        """Return the due instant of the first held row; None when nothing is held."""
         if self._row == len(self._rows):
             return None
         return self._rows[self._row].due_ns
 
     @property
     def next_due_ns(self) -> int | None:
-        """The instant of the next emission; None when there is none."""
+        """Return the instant of the next emission; None when there is none."""
         if self._ticks is None:
             return self.next_row_ns
         if self._tick == len(self._ticks):
@@ -136,26 +136,26 @@ class Plan:
 
     @property
     def current_row_ns(self) -> int | None:
-        """The due instant of the row played last; None when none of this plan's has been."""
+        """Return the due instant of the row played last; None when none has been."""
         return self._rows[self._row - 1].due_ns if self._row else None
 
     @property
     def channels(self) -> list[str]:
-        """The channels that the rows name, in the order of their first mention."""
+        """Return the channels that the rows name, in the order of their first mention."""
         return list(dict.fromkeys(name for row in self._rows for name in row.commands))
 
     @property
     def last_due_ns(self) -> int | None:
-        """The due instant of the last row; None for a plan without rows."""
+        """Return the due instant of the last row; None for a plan without rows."""
         return self._rows[-1].due_ns if self._rows else None
 
     def waiting(self) -> Sequence[Waypoint]:
         """Return the held rows, oldest first."""
-        return self._rows[self._row :]
+        return _from(self._rows, self._row)
 
     def emissions(self) -> Sequence[Waypoint]:
         """Return what is still to be emitted, oldest first."""
-        return self.waiting() if self._ticks is None else self._ticks[self._tick :]
+        return self.waiting() if self._ticks is None else _from(self._ticks, self._tick)
 
     def with_emissions(self, waypoints: Sequence[Waypoint]) -> Plan:
         """Return this plan with other values at the instants of its emissions."""
@@ -168,12 +168,12 @@ class Plan:
         if self._ticks is None:
             start = self._row
             self._row = _past(self._rows, start, t)
-            return list(self._rows[start : self._row])
+            return [self._rows[i] for i in range(start, self._row)]
         start = self._tick
         self._tick = _past(self._ticks, start, t)
         if self._tick > start:
             self._row = _past(self._rows, self._row, self._ticks[self._tick - 1].due_ns)
-        return list(self._ticks[start : self._tick])
+        return [self._ticks[i] for i in range(start, self._tick)]
 
     def value_at(self, channel: str, at_ns: int, kind: Kind) -> Any:
         """
@@ -196,6 +196,10 @@ class Plan:
             return value
         share = (at_ns - before.due_ns) / (following.due_ns - before.due_ns)
         return kind.blend(value, following.commands[channel], share)
+
+
+def _from(waypoints: Sequence[Waypoint], start: int) -> Sequence[Waypoint]:
+    return waypoints[start:]
 
 
 def _past(waypoints: Sequence[Waypoint], start: int, t: int) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from seq_harness.playback.ahead import LookAhead
 from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.asking import Asking
@@ -15,9 +13,8 @@ from seq_harness.playback.handoff import HandOff
 from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.inquiry import Answered, Ask, Inquiry
 from seq_harness.playback.kinds import Kinds
-from seq_harness.playback.loading import Loading
+from seq_harness.playback.loading import Loading, Measured
 from seq_harness.playback.plan import Plan
-from seq_harness.playback.rotations import Vector
 from seq_harness.playback.session import Commands, FLOOR_NS, Observation, POLL_NS
 from seq_harness.playback.starvation import Starvation
 from seq_harness.playback.statistics import Statistics
@@ -28,9 +25,6 @@ from seq_harness.playback.whole import WholeChunks
 
 REFUSALS_IN_A_ROW = 3
 """So many chunks refused, or wholly past, one after the other, end the episode."""
-
-Measured = Callable[[Observation], Mapping[str, Vector]]
-"""Reads the measured state of each channel out of an observation."""
 
 
 class ChunkPlayer:
@@ -64,8 +58,9 @@ class ChunkPlayer:
         """Why the episode is over for this player, once it is."""
         self._inquiry = Inquiry(uplink, asking, look_ahead, expiry or Expiry(), self.statistics)
         self._kinds = kinds or Kinds()
-        self._loading = Loading(horizon or Horizon(), handoff, self._kinds, upsampling, guard)
-        self._measured = measured
+        self._loading = Loading(
+            horizon or Horizon(), handoff, self._kinds, upsampling, guard, measured
+        )
         self._starvation = starvation or Starvation(self._kinds)
         self._tracking = tracking
         self._whole = whole or WholeChunks((), 0)
@@ -74,8 +69,6 @@ class ChunkPlayer:
         self._starved_since: int | None = None
         self._refusals = 0
         self._cancelled = False
-        if guard is not None:
-            self.statistics.guarded = guard.changed
 
     @property
     def held(self) -> int:
@@ -84,12 +77,12 @@ class ChunkPlayer:
 
     @property
     def last_due_ns(self) -> int | None:
-        """The due instant of the newest row that the last call answered; None if none."""
+        """Return the due instant of the newest row that the last call answered; None if none."""
         return self._emitter.last_due_ns
 
     @property
     def last_sampled_ns(self) -> int | None:
-        """The instant of the observation which that row answers."""
+        """Return the instant of the observation which that row answers."""
         return self._emitter.last_sampled_ns
 
     @property
@@ -142,8 +135,7 @@ class ChunkPlayer:
             return
         self._emitter.record.clear()
         try:
-            state = self._start_state(observation)
-            later = self._loading.prepare(plan.later(by_ns), self._emitter.record, state)
+            later = self._loading.prepare(plan.later(by_ns), self._emitter.record, observation)
         except ChunkRefused as error:
             self._drop_plan(error.cause)
             return
@@ -162,7 +154,7 @@ class ChunkPlayer:
         return commands
 
     def _watch(self, tracking: Tracking, observation: Observation, t: int) -> Commands:
-        measured = self._measured(observation) if self._measured else {}
+        measured = self._loading.measured_of(observation)
         fault = tracking.fault(self._emitter.record, measured, t)
         if fault is None:
             return {}
@@ -195,7 +187,7 @@ class ChunkPlayer:
             self._empty(chunk, t)
         elif answered.expired:
             self.statistics.scheduled += len(chunk.rows)
-            self._drop('expired', len(chunk.rows))
+            self.statistics.note_drop('expired', len(chunk.rows))
             self._inquiry.back_off(t)
         else:
             self._load(chunk, ask, observation, t)
@@ -210,7 +202,7 @@ class ChunkPlayer:
     def _load(self, chunk: Chunk, ask: Ask, observation: Observation, t: int) -> None:
         emitted, expected = ask.emitted_since, ask.expected_rows
         arrived = Arrived(chunk, t, ask.t, emitted, self._emitter.record, expected)
-        joined = self._loading.join(self._plan, arrived, self._start_state(observation))
+        joined = self._loading.join(self._plan, arrived, observation)
         self.statistics.scheduled += len(chunk.rows)
         self.statistics.dropped.update(joined.dropped)
         self.statistics.late_answers += expected is not None and emitted > expected
@@ -229,12 +221,6 @@ class ChunkPlayer:
             self._starved_since = None
         self._plan = plan
         self._emitter.begin(plan, t)
-
-    def _start_state(self, observation: Observation) -> Mapping[str, Vector]:
-        """Return the measured state, where something has no last command to start from."""
-        if self._measured is None or not self._loading.needs_measured:
-            return {}
-        return self._measured(observation)
 
     def _play(self, t: int) -> tuple[Commands, int]:
         """Return what is due, and how many rows that is."""
@@ -274,11 +260,9 @@ class ChunkPlayer:
         self.statistics.scheduled += tail.held
         self._plan = None
         try:
-            plan = self._loading.prepare(
-                tail, self._emitter.record, self._start_state(observation)
-            )
+            plan = self._loading.prepare(tail, self._emitter.record, observation)
         except ChunkRefused as error:
-            self._drop(error.cause, tail.held)
+            self.statistics.note_drop(error.cause, tail.held)
             self._starved_since = t
             return {}
         self._begin(plan, t)
@@ -292,12 +276,8 @@ class ChunkPlayer:
 
     def _drop_plan(self, cause: str) -> None:
         if self._plan is not None:
-            self._drop(cause, self._plan.held)
+            self.statistics.note_drop(cause, self._plan.held)
         self._plan = None
-
-    def _drop(self, cause: str, rows: int) -> None:
-        if rows:
-            self.statistics.dropped[cause] += rows
 
     def _resume_at(self, t: int) -> int:
         plan = self._plan

@@ -129,6 +129,11 @@ class Statistics:
         if before_ns is not None and t - before_ns > self.largest_gap_ns:
             self.largest_gap_ns = t - before_ns
 
+    def note_drop(self, cause: str, rows: int) -> None:
+        """Count rows that will not be emitted."""
+        if rows:
+            self.dropped[cause] += rows
+
     def note_join(self, distance: Any) -> None:
         """Note how far a new plan's first command is from the last one, per component."""
         if np.size(distance):

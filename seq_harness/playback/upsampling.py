@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from enum import Enum
-import itertools
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,8 @@ class Curve:
         if k == 0 or k == len(self._values) - 1:
             return self._secant(min(k, len(self._values) - 2))
         before, after = self._secant(k - 1), self._secant(k)
-        spans = [b - a for a, b in itertools.pairwise(self._instants[k - 1 : k + 2])]
+        start, knot, end = (self._instants[i] for i in (k - 1, k, k + 1))
+        spans = (knot - start, end - knot)
         mean = (before * spans[0] + after * spans[1]) / sum(spans)
         steepest = 3 * np.minimum(np.abs(before), np.abs(after))
         return np.where(before * after > 0, np.clip(mean, -steepest, steepest), 0.0)
