@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -66,6 +66,21 @@ class Guard:
         self._policy = policy or GuardPolicy()
         self.changed: Counter[str] = Counter()
         """Values that were changed, by cause and what was done: `step: ramp`."""
+
+    def check_widths(self, rows: Iterable[Commands]) -> None:
+        """
+        Refuse values of another width than their channel's, with which nothing can be computed.
+
+        Raises
+        ------
+        ChunkRefused
+            As `check_plan`.
+
+        """
+        for number, commands in enumerate(rows):
+            for name, value in commands.items():
+                if name in self._checks:
+                    self._checks[name].refuse_width(number, value)
 
     def check_plan(
         self, plan: Plan, last: Mapping[str, Emitted], measured: Mapping[str, Vector]

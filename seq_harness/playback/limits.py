@@ -60,12 +60,7 @@ class Check:
 
     def refuse_malformed(self, number: int, value: Any) -> None:
         """Refuse what is no value of the channel: no policy of a guard lets it pass."""
-        if np.shape(value) != self._shape:
-            raise ChunkRefused(
-                f'row {number} has {np.shape(value)} values; {self._shape[0]} were expected for '
-                f'{list(self.limits.joints)}',
-                WIDTH,
-            )
+        self.refuse_width(number, value)
         finite = np.isfinite(value)
         if not finite.all():
             at = int(np.argmin(finite))
@@ -74,6 +69,15 @@ class Check:
             )
         if (fault := self.kind.fault(value)) is not None:
             raise ChunkRefused(f'row {number}: {fault}', NO_VALUE)
+
+    def refuse_width(self, number: int, value: Any) -> None:
+        """Refuse a value that has not as many numbers as the channel."""
+        if np.shape(value) != self._shape:
+            raise ChunkRefused(
+                f'row {number} has {np.shape(value)} values; {self._shape[0]} were expected for '
+                f'{list(self.limits.joints)}',
+                WIDTH,
+            )
 
     def beyond_limits(self, value: Any) -> str | None:
         """Say which joint lies outside its limits; None when none does."""

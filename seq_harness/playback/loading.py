@@ -46,6 +46,8 @@ class Loading:
             The guard refuses a row.
 
         """
+        if self.guard is not None:
+            self.guard.check_widths(row.commands for row in arrived.chunk.rows)
         joined = self.handoff.join(old, arrived)
         if joined.plan is None:
             return joined

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seq_harness.playback.asking import Drain
+from seq_harness.playback.asking import Drain, Lead
+from seq_harness.playback.blending import VelocitySeam
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.guard import Guard, Limits
-from seq_harness.playback.handoff import ArriveAtStart
+from seq_harness.playback.handoff import ArriveAtStart, Continue
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import FLOOR_NS
 from support.uplinks import HandUplink, MS, rows, S
@@ -88,3 +89,19 @@ def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> No
     commands, resume = player(SEEN, t)
     assert list(commands['arm']) == far
     assert resume >= t + FLOOR_NS
+
+
+def test_a_chunk_of_another_width_is_refused_before_it_meets_the_plan() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(*[np.zeros(2)] * 5), 10)])
+    player = ChunkPlayer(
+        uplink,
+        asking=Lead(cap_ns=S, margin_ns=0, fixed_ns=400 * MS),
+        handoff=Continue(VelocitySeam(3)),
+        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
+        measured=lambda observation: {'arm': np.zeros(2)},
+    )
+    player(SEEN, 0)
+    player(SEEN, 100 * MS)
+    uplink.answers[1].give(Chunk.at_rate(rows(*[np.zeros(3)] * 5), 10))
+    assert player(SEEN, 200 * MS)[0]['arm'].shape == (2,)
+    assert player.statistics.refused == {'width': 1}
