@@ -89,18 +89,19 @@ def encode_depth(depth: npt.NDArray[Any], unit: Literal['m', 'mm'] = 'm') -> str
     return _to_base64(_image_of(read.astype(np.uint16)), 'PNG')
 
 
-def decode_depth(data: str) -> npt.NDArray[np.uint16]:
+def decode_depth(data: str | bytes) -> npt.NDArray[np.uint16]:
     """
-    Decode a depth frame to mm [h, w], 0 where there is no reading.
+    Decode a depth frame, a PNG as bytes or in base64, to mm [h, w]; 0 is no reading.
 
     Raises
     ------
     ImageRefused
-        The text is no PNG in base64.
+        It is no PNG.
 
     """
+    raw = frame_bytes(data) if isinstance(data, str) else data
     try:
-        with Image.open(io.BytesIO(_from_base64(data)), formats=['PNG']) as image:
+        with Image.open(io.BytesIO(raw), formats=['PNG']) as image:
             return np.asarray(image).astype(np.uint16)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ImageRefused(f'a depth frame is a 16-bit PNG: {error}') from error
@@ -116,11 +117,44 @@ def image_size(data: str | bytes) -> tuple[int, int]:
         It is neither.
 
     """
-    raw = _from_base64(data) if isinstance(data, str) else data
+    raw = frame_bytes(data) if isinstance(data, str) else data
     size = _png_size(raw) if raw.startswith(_PNG) else _jpeg_size(raw)
     if size is None:
         raise ImageRefused(f'a PNG or a JPEG was expected, got {len(raw)} bytes of something else')
     return size
+
+
+def check_kind(raw: bytes, *, depth: bool) -> None:
+    """
+    Check, from its head alone, that an encoded frame is of depth, or is not.
+
+    Raises
+    ------
+    ImageRefused
+        A depth frame is no grey PNG of 16 bits, or another one has 16 bits a channel.
+
+    """
+    bits, colour = (raw[24], raw[25]) if raw.startswith(_PNG) and len(raw) > 25 else (8, 2)
+    if depth and (bits, colour) != (16, 0):
+        raise ImageRefused('a depth frame is a grey PNG of 16 bits, and this is another image')
+    if not depth and bits == 16:
+        raise ImageRefused('a frame of colours has 8 bits a channel, and this one has 16')
+
+
+def frame_bytes(data: str) -> bytes:
+    """
+    Return the bytes of a frame that travels in base64.
+
+    Raises
+    ------
+    ImageRefused
+        The text is no base64.
+
+    """
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise ImageRefused(f'a frame travels in base64: {error}') from error
 
 
 def _image_of(pixels: npt.NDArray[Any]) -> Image.Image:
@@ -136,13 +170,6 @@ def _to_base64(image: Image.Image, form: str, **options: Any) -> str:
     out = io.BytesIO()
     image.save(out, form, **options)
     return base64.b64encode(out.getvalue()).decode('ascii')
-
-
-def _from_base64(data: str) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise ImageRefused(f'a frame travels in base64: {error}') from error
 
 
 def _png_size(raw: bytes) -> tuple[int, int] | None:

@@ -10,8 +10,13 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.errors import Rejected
+from seq_harness.contract.images import check_kind, ImageRefused
 from seq_harness.contract.own_io import Observations
 from seq_harness.contract.wire import DETAIL_SIZES
+from seq_harness.worker.depth import depth_pixels, depth_size
+
+RGB, DEPTH = 'rgb', 'depth'
+"""The two frames of a camera that declares depth."""
 
 ENCODED = ('JPEG', 'PNG')
 """The formats that are decoded, by Pillow's names."""
@@ -21,7 +26,9 @@ class Cameras:
     """
     The cameras of one declaration, by the key of the observation that holds their frames.
 
-    A frame is bytes of a JPEG or PNG, or a uint8 array [h, w, 3]. It is never resized.
+    A frame is bytes of a JPEG or PNG, or a uint8 array [h, w, 3]. It is never resized. A camera
+    that declares depth sends a mapping of two frames, `rgb` and `depth`: the latter is a 16-bit
+    PNG of mm, or a uint16 array [h, w], and reaches the policy as such an array in any layout.
     """
 
     def __init__(self, observations: Observations | None) -> None:
@@ -39,7 +46,12 @@ class Cameras:
 
         """
         for key, camera, frame in self._frames(observation):
-            _check_size(key, camera, _size_of(key, frame))
+            if camera.depth:
+                rgb, depth = _pair(key, frame)
+                check_size(key, camera, depth_size(key, depth))
+                check_size(key, camera, _size_of(key, rgb))
+            else:
+                check_size(key, camera, _size_of(key, frame))
 
     def decode(self, observation: Any) -> Any:
         """
@@ -52,8 +64,7 @@ class Cameras:
 
         """
         decoded = {
-            key: _laid_out(_pixels(key, camera, frame), camera)
-            for key, camera, frame in self._frames(observation)
+            key: _decoded(key, camera, frame) for key, camera, frame in self._frames(observation)
         }
         return {**observation, **decoded} if decoded else observation
 
@@ -67,6 +78,26 @@ class Cameras:
         ]
 
 
+def _decoded(key: str, camera: Camera, frame: Any) -> Any:
+    if not camera.depth:
+        return _laid_out(_pixels(key, camera, frame), camera)
+    rgb, depth = _pair(key, frame)
+    check_size(key, camera, depth_size(key, depth))
+    return {RGB: _laid_out(_pixels(key, camera, rgb), camera), DEPTH: depth_pixels(key, depth)}
+
+
+def _pair(key: str, frame: Any) -> tuple[Any, Any]:
+    if not isinstance(frame, Mapping) or not {RGB, DEPTH} <= set(frame):
+        came = sorted(map(str, frame)) if isinstance(frame, Mapping) else type(frame).__name__
+        raise Rejected(
+            f'camera {key!r} sent {came}; it declares depth, so a mapping of rgb and depth was '
+            'expected',
+            hint='send {"rgb": <the frame>, "depth": <a 16-bit PNG of mm>}',
+            details={'view': key},
+        )
+    return frame[RGB], frame[DEPTH]
+
+
 def _size_of(key: str, frame: Any) -> tuple[int, int]:
     if isinstance(frame, np.ndarray):
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
@@ -78,17 +109,30 @@ def _size_of(key: str, frame: Any) -> tuple[int, int]:
         return int(frame.shape[1]), int(frame.shape[0])
     with _opened(key, frame) as image:
         width, height = image.size
+    try:
+        check_kind(frame, depth=False)
+    except ImageRefused as error:
+        raise Rejected(f'camera {key!r}: {error}', details={'view': key}) from None
     return width, height
 
 
-def _check_size(key: str, camera: Camera, size: tuple[int, int]) -> None:
+def check_size(view: str, camera: Camera, size: tuple[int, int]) -> None:
+    """
+    Check the size of a frame, width and height, against the declared one.
+
+    Raises
+    ------
+    Rejected
+        It is another; a worker never resizes.
+
+    """
     declared = (camera.width, camera.height)
     if size != declared:
         raise Rejected(
-            f'camera {key!r} sent a frame of {size[0]}x{size[1]}; the policy reads '
+            f'camera {view!r} sent a frame of {size[0]}x{size[1]}; the policy reads '
             f'{declared[0]}x{declared[1]}, and a worker never resizes',
             hint=_fit_hint(camera),
-            details={'view': key, DETAIL_SIZES: {'sent': list(size), 'declared': list(declared)}},
+            details={'view': view, DETAIL_SIZES: {'sent': list(size), 'declared': list(declared)}},
         )
 
 
@@ -99,7 +143,7 @@ def _fit_hint(camera: Camera) -> str:
 
 
 def _pixels(key: str, camera: Camera, frame: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    _check_size(key, camera, _size_of(key, frame))
+    check_size(key, camera, _size_of(key, frame))
     if isinstance(frame, np.ndarray):
         return frame
     try:

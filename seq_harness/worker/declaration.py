@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from seq_harness.contract.arm import ActionContract, ObservationContract
+from seq_harness.contract.arm import ActionContract, Embodiment, ObservationContract
 from seq_harness.contract.limits import MAX_IO_LENGTH
 from seq_harness.contract.obs_schedule import check_reach, of, Schedule
 from seq_harness.contract.own_io import Actions, check_own_io, Observations, Tensors
@@ -34,6 +34,7 @@ class Declaration:
     action: ActionContract | None
     observation: ObservationContract | None
     embodiment: str | None
+    embodiments: dict[str, Embodiment] | None
     columns: list[str] | None
     params: dict[str, InferParam]
     own_episodes: bool
@@ -85,15 +86,35 @@ def read_declaration(policy: Any, takes_params: bool) -> Declaration:
         action=_model(policy, 'action', ActionContract),
         observation=_model(policy, 'observation', ObservationContract),
         embodiment=_text(policy, 'embodiment', 256),
+        embodiments=_named_models(policy, 'embodiments', Embodiment),
         columns=_columns(policy),
-        params=_params(policy) if takes_params else {},
+        params=(_named_models(policy, 'params', InferParam) or {}) if takes_params else {},
         own_episodes=_own_episodes(policy),
     )
     try:
         check_own_io(declaration)
     except ValueError as error:
         raise PolicyRefused(str(error)) from error
+    _check_bodies(declaration)
     return declaration
+
+
+def _check_bodies(declaration: Declaration) -> None:
+    """Refuse to declare the same of one body and of several, and a rate that is none."""
+    several = declaration.embodiments or {}
+    alone = [n for n in ('action', 'observation', 'embodiment') if getattr(declaration, n)]
+    if several and alone:
+        raise PolicyRefused(
+            f'{", ".join(alone)} and embodiments were both declared: say it of each of the bodies '
+            f'{sorted(several)}, or of the policy'
+        )
+    actions = [body.action for body in several.values()]
+    for action in actions if declaration.action is None else [declaration.action]:
+        if action.action_dim < 1 or not 0 < action.control_frequency_hz < float('inf'):
+            raise PolicyRefused(
+                f'the action of {action.robot!r} has action_dim={action.action_dim} and '
+                f'control_frequency_hz={action.control_frequency_hz}: both must be above 0'
+            )
 
 
 def _attribute(policy: Any, name: str) -> Any:
@@ -112,20 +133,20 @@ def _model(policy: Any, name: str, model: type[M]) -> M | None:
     return _validated(name, value, model)
 
 
-def _params(policy: Any) -> dict[str, InferParam]:
-    value = _attribute(policy, 'params')
+def _named_models(policy: Any, attribute: str, model: type[M]) -> dict[str, M] | None:
+    value = _attribute(policy, attribute)
     if value is None:
-        return {}
+        return None
     if not isinstance(value, Mapping):
         raise PolicyRefused(
-            f'params of the policy is a {type(value).__name__}; a mapping of names to InferParam '
-            'was expected, since infer takes params'
+            f'{attribute} of the policy is a {type(value).__name__}; a mapping of names to '
+            f'{model.__name__} was expected'
         )
     return {
-        str(name): param
-        if isinstance(param, InferParam)
-        else _validated(f'params[{name!r}]', param, InferParam)
-        for name, param in value.items()
+        str(name): item
+        if isinstance(item, model)
+        else _validated(f'{attribute}[{name!r}]', item, model)
+        for name, item in value.items()
     }
 
 

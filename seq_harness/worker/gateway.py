@@ -8,12 +8,16 @@ from typing import Any
 from aiohttp import web
 from seq_harness.contract import wire
 from seq_harness.contract.connect import Lease
+from seq_harness.worker.http import decode, read_body
 from seq_harness.worker.service import Worker
 
 LEASE_S = 3600
 """How long the coordinates hold before a client asks again; they never change."""
 
 KEEPALIVE_S = 20
+
+MAX_CONNECT_BYTES = 1 << 16
+"""Bytes of a body that asks for coordinates."""
 
 OPEN_SECRET = 'open'
 """The bearer that a client is told to show where no token is set; any other does as well."""
@@ -37,7 +41,8 @@ class Gateway:
 
     async def connect(self, request: web.Request) -> web.Response:
         """Tell the worker's coordinates, and what its policy declares."""
-        declaration = self._worker.declaration()
+        body = decode(request, await read_body(request, MAX_CONNECT_BYTES))
+        declaration = self._worker.declaration(body)
         declared = declaration.model_dump(
             mode='json',
             exclude_none=True,

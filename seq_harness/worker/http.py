@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
+from seq_harness.contract.frames import FramesError, unpack_frames
 from seq_harness.contract.json_body import JsonError, unpack_json
 from seq_harness.contract.msgpack import MsgpackError, unpack
 from seq_harness.worker.ask import Caller, MAX_REQUEST_ID
@@ -101,6 +102,11 @@ def decode(request: web.Request, data: bytes, raw: bool = False) -> Any:
             return unpack(data)
         except MsgpackError as error:
             raise Rejected(str(error)) from None
+    if raw and kind == wire.FRAMES_TYPE:
+        try:
+            return unpack_frames(data)
+        except FramesError as error:
+            raise Rejected(str(error)[:400]) from None
     if raw and kind != wire.JSON_TYPE:
         return data
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import contextlib
 from dataclasses import dataclass
 import logging
@@ -13,6 +13,7 @@ from seq_harness.contract.msgpack import MsgpackError, pack
 from seq_harness.contract.obs_schedule import Schedule
 from seq_harness.contract.params import cast_params, ParamValue
 from seq_harness.contract.wire import (
+    KEY_ACTION_CHUNK,
     KEY_HANDLER_MS,
     KEY_INSTANCE,
     KEY_OBSERVATIONS,
@@ -23,7 +24,8 @@ from seq_harness.contract.wire import (
     KEY_WARNINGS,
 )
 from seq_harness.worker.acts import Act
-from seq_harness.worker.ask import Ask
+from seq_harness.worker.ask import Ask, VERSION_1
+from seq_harness.worker.bodies import Bodies, Body
 from seq_harness.worker.cameras import Cameras
 from seq_harness.worker.declaration import Declaration
 from seq_harness.worker.episodes import OpenEpisode
@@ -43,7 +45,7 @@ log = logging.getLogger('seq_harness.worker')
 class UnreadableFrame(Rejected):
     """An observation whose frame cannot be decoded; knows the observation's number."""
 
-    def __init__(self, number: int, error: Rejected) -> None:
+    def __init__(self, number: int, error: TransportError) -> None:
         super().__init__(
             f'observation {number}: {error.detail}', hint=error.hint, details=error.details
         )
@@ -69,7 +71,8 @@ class LoadedPolicy:
         self.observes = policy.observes
         self.keeps_state = policy.keeps_state
         self.rtc = 'plan' in policy.takes
-        self.cameras = Cameras(policy.declaration.observations)
+        self.bodies = Bodies(policy.declaration)
+        self._cameras = Cameras(policy.declaration.observations)
         self._policy = policy
         tensors = policy.declaration.tensors
         self._seam = TensorSeam(tensors, import_torch(), policy.device) if tensors else None
@@ -84,30 +87,28 @@ class LoadedPolicy:
             A parameter, the body or a frame is not as the policy declares.
 
         """
-        self.check_body(ask.embodiment)
+        body = self.bodies.choose(ask.embodiment)
         self.params(ask)
         if ask.carries_own:
-            self.cameras.check(ask.inputs)
+            self._cameras.check(ask.inputs)
+            body.read(ask.inputs, ask.style == VERSION_1)
         if ask.seed is not None and 'seed' not in self._policy.takes:
             return ['seed was ignored: the policy takes none']
         return []
 
-    def check_body(self, embodiment: str | None) -> None:
+    def check_posted(self, inputs: Any) -> None:
         """
-        Check the body that a client names against the one that the policy drives.
+        Check an observation that no act carries; with several bodies the act that reads it does.
 
         Raises
         ------
-        Rejected
-            They differ.
+        TransportError
+            It is not as the policy declares.
 
         """
-        declared = self.declaration.embodiment
-        if embodiment is not None and embodiment != declared:
-            raise Rejected(
-                f'the client drives {embodiment!r}, and the policy declares {declared!r}',
-                hint='leave embodiment out, or serve a policy for this body',
-            )
+        self._cameras.check(inputs)
+        if self.bodies.only is not None:
+            self.bodies.only.read(inputs)
 
     def params(self, ask: Ask) -> dict[str, ParamValue]:
         """
@@ -124,34 +125,42 @@ class LoadedPolicy:
         except ValueError as error:
             raise Rejected(str(error)) from None
 
-    def run(self, act: Act, reading: Reading, episode: OpenEpisode) -> Any:
+    def run(self, act: Act, reading: Reading, episode: OpenEpisode) -> dict[str, Any]:
         """
-        Run the act's inference and return its outputs.
+        Run the act's inference and return what its answer holds.
 
         Raises
         ------
         UnreadableFrame
             A frame that was read cannot be decoded.
+        TransportError
+            A chunk is not as its contract says.
         Exception
             Whatever the policy raises.
 
         """
+        body = self.bodies.choose(act.ask.embodiment)
         if not episode.started:
             self._policy.start(episode.policy_side)
             episode.started = True
         for frame in reading.before:
-            observation = self._decoded(frame.number, frame.inputs)
+            observation = self._decoded(body, frame.number, frame.inputs)
             self._policy.observe(observation, episode.policy_side)
             episode.observed = frame.number
-        inputs = self._decoded_reading(reading.inputs)
+        inputs = self._decoded_reading(body, act.ask, reading.inputs)
         outputs = self._policy.infer(
             self._seam.into(inputs) if self._seam else inputs,
             seed=act.ask.seed,
             params=self.params(act.ask),
             episode=episode.policy_side,
             plan=act.ask.plan,
+            embodiment=body.name,
         )
-        return self._seam.out_of(outputs) if self._seam else outputs
+        outputs = self._seam.out_of(outputs) if self._seam else outputs
+        if body.action is None:
+            return {KEY_OUTPUTS: outputs}
+        chunk = body.chunk(outputs, act.warnings)
+        return {KEY_OUTPUTS: chunk, KEY_ACTION_CHUNK: chunk}
 
     def end(self, episode: OpenEpisode) -> None:
         """Tell the policy that an episode it knows is over; what it raises goes to the log."""
@@ -160,23 +169,28 @@ class LoadedPolicy:
         with contextlib.suppress(TransportError):
             guarded(lambda: self._policy.end(episode.policy_side), debug=False)
 
-    def _decoded_reading(self, inputs: Any) -> Any:
+    def _decoded_reading(self, body: Body, ask: Ask, inputs: Any) -> Any:
         if self.schedule is None:
-            return inputs
+            version_1 = ask.style == VERSION_1
+            return (
+                body.read(inputs, version_1)
+                if ask.carries_own
+                else self._decoded(body, ask.number or 0, inputs)
+            )
         numbered = zip(inputs[KEY_STEPS], inputs[KEY_OBSERVATIONS], strict=True)
-        decoded = [self._decoded(number, observation) for number, observation in numbered]
+        decoded = [self._decoded(body, number, observation) for number, observation in numbered]
         return {**inputs, KEY_OBSERVATIONS: decoded}
 
-    def _decoded(self, number: int, observation: Any) -> Any:
+    def _decoded(self, body: Body, number: int, observation: Any) -> Any:
         try:
-            return self.cameras.decode(observation)
-        except Rejected as error:
+            return body.read(self._cameras.decode(observation))
+        except TransportError as error:
             raise UnreadableFrame(number, error) from error
 
 
 def answer(
     act: Act,
-    run: Callable[[], Any],
+    run: Callable[[], Mapping[str, Any]],
     instance: str,
     clock_ns: Callable[[], int],
     most_bytes: int,
@@ -191,9 +205,9 @@ def answer(
         The policy failed (`policy_error`), or what it returned cannot be sent.
 
     """
-    outputs = guarded(run, debug)
+    held = guarded(run, debug)
     body = {
-        KEY_OUTPUTS: outputs,
+        **held,
         KEY_PERF: {KEY_HANDLER_MS: (clock_ns() - act.taken_ns) / 1e6},
         KEY_WARNINGS: act.warnings,
         KEY_REQUEST_ID: act.ask.request_id,

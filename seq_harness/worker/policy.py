@@ -12,7 +12,7 @@ from seq_harness.worker.declaration import Declaration, PolicyRefused, read_decl
 LOAD_S = 10.0
 """How long a policy that does not say is expected to load."""
 
-OPTIONAL = ('seed', 'params', 'episode', 'plan')
+OPTIONAL = ('seed', 'params', 'episode', 'plan', 'embodiment')
 """What `infer` is given by keyword where its signature names it."""
 
 
@@ -89,9 +89,16 @@ class Policy:
         params: Mapping[str, Any],
         episode: Episode,
         plan: Mapping[str, Any] | None,
+        embodiment: str | None,
     ) -> Any:
         """Run one inference; raise whatever the policy raises."""
-        offered = {'seed': seed, 'params': dict(params), 'episode': episode, 'plan': plan}
+        offered = {
+            'seed': seed,
+            'params': dict(params),
+            'episode': episode,
+            'plan': plan,
+            'embodiment': embodiment,
+        }
         return self._served.infer(inputs, **{name: offered[name] for name in self.takes})
 
     def observe(self, inputs: Any, episode: Episode) -> None:

@@ -55,7 +55,7 @@ class Worker:
     ) -> None:
         self.instance = secrets.token_hex(8)
         self.limits = limits or Limits()
-        self.formats = formats
+        self._formats = formats
         self._debug = debug
         self._clock_ns = clock_ns
         self._loading = Loading(policy, self.limits.stream_frames, clock_ns, debug)
@@ -135,6 +135,12 @@ class Worker:
         return refuse(self.instance, error, self._debug)
 
     @property
+    def formats(self) -> tuple[str, ...]:
+        """What this worker reads, as far as it is known before the policy is loaded."""
+        arms = self._serving is not None and self._serving.loaded.bodies.are_arms
+        return (*self._formats, wire.FORMAT_FRAMES) if arms else self._formats
+
+    @property
     def is_ready(self) -> bool:
         """Whether acts are taken."""
         return self._serving is not None
@@ -143,26 +149,28 @@ class Worker:
         """Make the error that tells why acts are not taken yet."""
         return self._loading.not_ready()
 
-    def declaration(self) -> WorkerDeclaration:
+    def declaration(self, request: Any) -> WorkerDeclaration:
         """
-        Return what the policy declares and what this worker allows.
+        Return what the policy declares, of the body that a request names, and what we allow.
 
         Raises
         ------
         TransportError
-            The policy is not loaded.
+            The policy is not loaded, or drives no such body.
 
         """
         loaded = self._ready().loaded
         declared = loaded.declaration
+        said = request.get(wire.KEY_EMBODIMENT) if isinstance(request, Mapping) else None
+        body = loaded.bodies.choose(None if said is None else str(said))
         return WorkerDeclaration(
             instance=self.instance,
             io=declared.io,
             observations=declared.observations,
             actions=declared.actions,
-            action=declared.action,
-            observation=declared.observation,
-            embodiment=declared.embodiment,
+            action=body.action,
+            observation=body.observation,
+            embodiment=body.name,
             params=declared.params,
             columns=declared.columns,
             rtc=loaded.rtc,
@@ -180,8 +188,8 @@ class Worker:
 
     def _connect(self, body: Any) -> Mapping[str, Any]:
         request = _known(ConnectRequest, 'connect', body)
-        self._ready().loaded.check_body(request.embodiment)
-        return self.declaration().model_dump(mode='json', exclude_none=True)
+        declaration = self.declaration(request.model_dump())
+        return declaration.model_dump(mode='json', exclude_none=True)
 
     def _observe(self, body: Any) -> Mapping[str, Any]:
         serving = self._ready()

@@ -77,7 +77,7 @@ class Serving:
         check_numbers([*(number for number, _ in frames), *skips])
         measured = [self._frame(number, inputs) for number, inputs in frames]
         for frame in measured:
-            self.loaded.cameras.check(frame.inputs)
+            self.loaded.check_posted(frame.inputs)
         try:
             through = self._store.observe(episode_id, measured, skips)
         except (OverLimit, TooManyEpisodes) as error:

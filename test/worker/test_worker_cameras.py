@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from typing import Any
 
@@ -11,6 +12,7 @@ from PIL import Image
 import pytest
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.errors import Rejected
+from seq_harness.contract.images import encode_depth
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.cameras import Cameras
 from seq_harness.worker.running import served
@@ -108,6 +110,50 @@ def test_a_frame_that_ends_early_is_refused_when_it_is_decoded() -> None:
     frames.check({'front': broken_png()})
     with pytest.raises(Rejected, match="camera 'front' cannot be decoded"):
         frames.decode({'front': broken_png()})
+
+
+def depth_png(width: int = 8, height: int = 6) -> bytes:
+    return base64.b64decode(encode_depth(np.full((height, width), 1.5)))
+
+
+@pytest.mark.parametrize('layout', ['hwc_uint8', 'chw_float'])
+@pytest.mark.parametrize('depth', [depth_png(), np.full((6, 8), 1500, np.uint16)])
+def test_a_camera_with_depth_gives_both_frames(layout: str, depth: Any) -> None:
+    with_depth = cameras(depth=True, layout=layout)
+    observation = {'front': {'rgb': picture(), 'depth': depth}, 'state': 1}
+    with_depth.check(observation)
+    seen = with_depth.decode(observation)['front']
+    assert seen['rgb'].shape == ((6, 8, 3) if layout == 'hwc_uint8' else (3, 6, 8))
+    assert (seen['depth'].dtype, seen['depth'].shape) == (np.uint16, (6, 8))
+    assert (seen['depth'] == 1500).all()
+
+
+@pytest.mark.parametrize(
+    'frame',
+    [
+        picture(), {'rgb': picture()}, {'depth': depth_png()}, None,
+        {'rgb': picture(), 'depth': picture()}, {'rgb': picture(), 'depth': depth_png(9)},
+        {'rgb': picture(9), 'depth': depth_png()}, {'rgb': picture(), 'depth': b'none'},
+        {'rgb': picture(), 'depth': encoded(picture(), 'PNG')}, {'rgb': picture(), 'depth': None},
+        {'rgb': depth_png(), 'depth': depth_png()},
+    ],
+)  # fmt: skip
+def test_a_camera_with_depth_needs_both_frames_right(frame: Any) -> None:
+    with pytest.raises(Rejected, match="'front'"):
+        cameras(depth=True).check({'front': frame})
+
+
+def test_a_depth_frame_that_ends_early_is_refused_when_it_is_decoded() -> None:
+    noise = np.random.default_rng(1).integers(1, 9999, (6, 8))
+    cut = base64.b64decode(encode_depth(noise, 'mm'))[:80]
+    cameras(depth=True).check({'front': {'rgb': picture(), 'depth': cut}})
+    with pytest.raises(Rejected, match="'front'"):
+        cameras(depth=True).decode({'front': {'rgb': picture(), 'depth': cut}})
+
+
+def test_a_depth_frame_is_no_frame_of_colours() -> None:
+    with pytest.raises(Rejected, match='8 bits a channel'):
+        cameras().check({'front': depth_png()})
 
 
 class Shapes:
