@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
         with Watcher() as watcher:
             each = children.check
             watcher.wait(lambda: watcher.ready, READY_WITHIN_S, 'a ready harness', each)
-            refusal = watcher.call_start(each)
+            refusal = watcher.call('start', each)
             if refusal:
                 raise ChildFailed(f'the start was refused: {refusal}')
             if arguments.bag is not None:
@@ -108,7 +108,7 @@ def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> 
     try:
         watcher.wait(over, arguments.seconds + 60.0, 'the end of the episode', each)
         if not watcher.reason:
-            watcher.call_stop(each)
+            watcher.call('stop', each)
             watcher.wait(lambda: bool(watcher.reason), 5.0, 'the stop', each)
     finally:
         live.close()

@@ -34,6 +34,8 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STALLED_PERIODS = 3
 """A loop this many row periods past its own instant is stuck: nothing more goes out."""
 
+NOT_ACTIVE = 'the node is not active: activate it first'
+
 CLOSE_WITHIN_S = 1.0
 """How long each part may take to close."""
 
@@ -87,6 +89,8 @@ class HarnessNode(LifecycleNode):
         self._changed = self.create_guard_condition(self._publish_episode)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
+        for name in ('pause', 'resume', 'take_over', 'replan'):
+            self.create_service(Trigger, f'~/{name}', self._request(name))
         self.create_subscription(String, '~/instruction', self._on_instruction, LATCHED)
         for period_s, callback in (
             (0.02, self._watch_loop),
@@ -247,7 +251,7 @@ class HarnessNode(LifecycleNode):
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         configured = self._configured
         if configured is None or not self._active:
-            response.success, response.message = False, 'the node is not active: activate it first'
+            response.success, response.message = False, NOT_ACTIVE
         elif not configured.policy.connected:
             response.success, response.message = False, 'no worker is connected'
         else:
@@ -260,6 +264,21 @@ class HarnessNode(LifecycleNode):
         response.success = True
         response.message = 'stopping' if live else 'no episode is running'
         return response
+
+    def _request(
+        self, name: str
+    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
+        """Return the callback of a service that asks the loop for what its method `name` does."""
+
+        def asked(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            if self._configured is None:
+                response.success, response.message = False, NOT_ACTIVE
+                return response
+            answer = getattr(self._configured.harness, name)()
+            response.success, response.message = answer.accepted, answer.reason
+            return response
+
+        return asked
 
     def _on_instruction(self, message: String) -> None:
         self._instruction = message.data

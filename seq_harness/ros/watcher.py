@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any
 
 import rclpy
-from rclpy.client import Client
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -38,8 +37,10 @@ class Watcher:
         self.figures: dict[str, Any] = {}
         """The newest figures of the harness and of the arm."""
         self._arm: dict[str, Any] = {}
-        self._start = self.node.create_client(Trigger, f'{harness}/start')
-        self._stop = self.node.create_client(Trigger, f'{harness}/stop')
+        self._clients = {
+            name: self.node.create_client(Trigger, f'{harness}/{name}')
+            for name in ('start', 'stop', 'pause', 'resume', 'take_over', 'replan')
+        }
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_subscription(String, f'{harness}/episode', self._on_episode, latched)
         self.node.create_subscription(Float64, f'{arm}/target_distance', self._on_distance, 1)
@@ -94,15 +95,9 @@ class Watcher:
             self._executor.spin_once(timeout_sec=SPIN_S)
             each()
 
-    def call_start(self, each: Callable[[], None]) -> str:
-        """Call ~/start; return why it was refused, or an empty text."""
-        return self._call(self._start, each)
-
-    def call_stop(self, each: Callable[[], None]) -> str:
-        """Call ~/stop; return why it failed, or an empty text."""
-        return self._call(self._stop, each)
-
-    def _call(self, client: Client, each: Callable[[], None]) -> str:
+    def call(self, name: str, each: Callable[[], None] = lambda: None) -> str:
+        """Call the service ~/`name`; return why it was refused, or an empty text."""
+        client = self._clients[name]
         self.wait(client.service_is_ready, 10.0, f'the service {client.srv_name}', each)
         future = client.call_async(Trigger.Request())
         self.wait(future.done, 10.0, f'the answer of {client.srv_name}', each)
