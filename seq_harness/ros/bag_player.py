@@ -97,6 +97,7 @@ class BagPlayer(Node):
 
     def play(self, records: Iterable[Record]) -> Played:
         """Publish `records` at their times; return when all are out or the replay is stopped."""
+        self.get_logger().info(f'waiting for subscribers of {len(self._outputs)} topics')
         self._await_subscribers()
         self._tick()
         with self._lock:
