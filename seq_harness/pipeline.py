@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from seq_harness.arm_actions import bounded, ROWS, rows_of
+from seq_harness.arm_observations import ArmObservations, BLANK_INSTRUCTION
+from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Episode, Start
 from seq_harness.harness import Opened
@@ -33,37 +36,39 @@ class Pipeline:
 
         Raises
         ------
-        DeclarationRefused, ColumnsRefused
-            A key or a column is missing; names both sides.
+        DeclarationRefused, ColumnsRefused, ContractRefused
+            A key or a column is missing, or a robot contract is another's; names both sides.
         PipelineRefused, Misplaced, CodecRefused
             A layer is unknown, has wrong arguments, stands where it would not work, or reads a
             key that no input gives.
 
         """
-        if declaration.action is not None:
-            raise DeclarationRefused(
-                f'the policy declares {declaration.action.action_space} actions of '
-                f'{declaration.action.robot!r} by a robot contract; this node plays absolute '
-                'joint positions by named columns: serve it with `columns` and `actions` instead'
-            )
-        self._settings = settings
-        self._declaration = declaration
-        actions = declaration.actions
-        self.rate_hz = float((actions.hz if actions else None) or settings['rate_hz'])
+        action, actions = declaration.action, declaration.actions
         # A policy that names no columns is taken to answer the channels' own, in their order.
         wanted = [name for item in settings.channels for name in item.columns]
         self._columns = declaration.columns or wanted
+        if action is not None:
+            settings = bounded(settings, action, self._columns)
+        self._settings = settings
+        self._declaration = declaration
+        hz = action.control_frequency_hz if action else actions.hz if actions else None
+        self.rate_hz = float(hz or settings['rate_hz'])
         self._channels = [_channel(item, self._columns) for item in settings.channels]
         self._splitter = RowSplitter(
             self._channels,
             fps=self.rate_hz,
             width=len(self._columns),
-            key=actions.key if actions else None,
+            key=ROWS if action else actions.key if actions else None,
         )
+        self._rows_of = rows_of(action, self._splitter) if action else self._splitter
         horizon = actions.open_loop_horizon if actions else None
         self._playing = Playing(settings, self.period_ns, horizon)
         self.layers = self._layers()
+        self._arm: ArmObservations | None = None
         self.spec = self._spec()
+        if self._arm is not None:
+            self._arm.check(self.layers.encode(self.spec.blank('')))
+            self.layers |= self._arm
         if settings['asking'] == RTC:
             self._check_chunking()
 
@@ -91,7 +96,7 @@ class Pipeline:
         episode = Episode(
             scope,
             start,
-            self._splitter,
+            self._rows_of,
             self.period_ns,
             layers=self.layers,
             columns_of=self._splitter.joined,
@@ -102,7 +107,8 @@ class Pipeline:
 
     def blank(self, instruction: str) -> Observation:
         """Return what the policy reads, of the right keys, types and sizes, that nobody saw."""
-        return self.layers.encode(self.spec.blank(instruction))
+        said = instruction.strip() or self._declaration.observation is None
+        return self.layers.encode(self.spec.blank(instruction if said else BLANK_INSTRUCTION))
 
     def by_hand(self) -> ByHand:
         """Return what manual commands must pass."""
@@ -121,6 +127,20 @@ class Pipeline:
         keys = ObservationSpec(inputs, {}, text_key).keys
         sources = {key: object() for key in keys}
         seen = self.layers.encode(sources)
+        contract = self._declaration.observation
+        if contract is not None:
+            self._arm = ArmObservations(contract, set(seen), inputs, text_key)
+        cameras = {}
+        for key, camera in self._declared_cameras(seen).items():
+            source = seen[key]
+            name = next((name for name, mark in sources.items() if mark is source), key)
+            cameras[name] = camera
+        return ObservationSpec(inputs, cameras, text_key)
+
+    def _declared_cameras(self, seen: Observation) -> dict[str, Camera]:
+        """Return the cameras that the policy reads, by key, once every key it reads is there."""
+        if self._arm is not None:
+            return self._arm.cameras
         observations = self._declaration.observations
         streams = (observations.streams if observations else None) or {}
         missing = sorted(set(streams) - set(seen))
@@ -129,13 +149,11 @@ class Pipeline:
                 f'the policy reads the keys {missing}, which no input gives; the inputs give '
                 f'{sorted(seen)}: set inputs.<name>.key'
             )
-        cameras = {}
-        for key, stream in streams.items():
-            if stream.camera is not None:
-                source = seen[key]
-                name = next((name for name, mark in sources.items() if mark is source), key)
-                cameras[name] = stream.camera
-        return ObservationSpec(inputs, cameras, text_key)
+        cameras = {key: item.camera for key, item in streams.items() if item.camera is not None}
+        deep = sorted(key for key, camera in cameras.items() if camera.depth)
+        if deep:
+            raise DeclarationRefused(f'the policy reads depth of {deep}, which no input gives')
+        return cameras
 
     def _check_chunking(self) -> None:
         """Refuse real-time chunking with a policy or a map that has no use for a plan."""

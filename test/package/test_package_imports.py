@@ -14,7 +14,17 @@ from support.sources import imported_names, module_name, PACKAGE, ROOT, sources
 TYPES = {f'playback.{name}' for name in ('answer', 'channels', 'chunk', 'session', 'uplink')}
 PARAMETERS = {'parameter', 'parameters', 'play_parameters', 'settings'}
 CORE = {'contract', 'messages', *PARAMETERS, *TYPES}
-LOOP = {'episode', 'harness', 'inputs', 'observation', 'outputs', 'pipeline', 'playing'}
+LOOP = {
+    'arm_actions',
+    'arm_observations',
+    'episode',
+    'harness',
+    'inputs',
+    'observation',
+    'outputs',
+    'pipeline',
+    'playing',
+}
 LOWER = {'contract', 'messages', 'playback', 'sim', *PARAMETERS, *LOOP}
 ROOMS: dict[str, set[str]] = {
     'contract': set(),
@@ -31,6 +41,8 @@ ROOMS: dict[str, set[str]] = {
     'observation': CORE | {'inputs'},
     'harness': {'playback', 'settings', 'inputs', 'outputs', 'observation', 'episode'},
     'playing': CORE | {'playback', 'inputs', 'observation'},
+    'arm_actions': CORE,
+    'arm_observations': CORE | {'playback', 'arm_actions'},
     'pipeline': CORE | {'playback'} | LOOP,
     'client': CORE | {'observation'},
     'client.embedded': CORE | {'observation', 'worker'},

@@ -111,6 +111,7 @@ class Bench:
         self,
         episode_s: float | None = None,
         options: Mapping[str, Any] | None = None,
+        declaration: WorkerDeclaration | None = None,
         **changes: Any,
     ) -> None:
         """`options` are more keywords of the harness; `changes` are those of its settings."""
@@ -125,8 +126,8 @@ class Bench:
         self.on_open: Callable[[Opened], None] | None = None
         self.changes: list[str] = []
         self.works: list[Callable[[], Chunk | None]] = []
-        declaration = WorkerDeclaration(instance='one', actions=Actions(hz=10))
-        self.pipeline = Pipeline(self.settings, declaration)
+        plain = WorkerDeclaration(instance='one', actions=Actions(hz=10))
+        self.pipeline = Pipeline(self.settings, declaration or plain)
         self.inputs = Inputs(self.settings.inputs)
         self.harness = Harness(
             clock=self.clock,
