@@ -10,6 +10,7 @@ from seq_harness.playback.channels import Channel, ColumnsRefused, RowSplitter
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.delays import Delays
 from seq_harness.playback.kinds import Delta, KindRefused, Kinds, Velocity
+from seq_harness.playback.modes import Mode
 from seq_harness.playback.plan import Plan
 from support.modes import MODES, player_in, run, ScriptUplink
 from support.uplinks import MS, S
@@ -142,3 +143,9 @@ def test_the_expected_and_the_actual_delay_are_both_counted() -> None:
     assert isinstance(expected, dict)
     assert asks['max'] == 250
     assert 0 < expected['count'] < asks['count']
+
+
+def test_an_answer_that_waits_for_the_end_of_the_plan_is_not_late_by_that() -> None:
+    mode = Mode(handoff='arrival', lead_cap_ns=2 * S)
+    _, player, _ = run(mode, 4 * S, delays_ns=[120 * MS])
+    assert player.statistics.answer_delay.largest == 120 * MS

@@ -37,7 +37,8 @@ def player_of(
         limit_ns=others.pop('limit_ns', None),
     )
     others = {'asking': Drain(), 'handoff': ArriveAtStart(), **others}
-    return ChunkPlayer(HandUplink([chunk(*values)]), kinds=kinds, starvation=starvation, **others)
+    uplink = others.pop('uplink', None) or HandUplink([chunk(*values)])
+    return ChunkPlayer(uplink, kinds=kinds, starvation=starvation, **others)
 
 
 def sent(player: ChunkPlayer, until_ms: int) -> list[tuple[int, float]]:
@@ -66,6 +67,18 @@ def test_a_rate_falls_to_zero_though_its_guard_would_not_let_it_step_so_far() ->
     slow = Limits(('a',), np.array([-9.0]), np.array([9.0]), np.array([0.1]), np.array([9.0]))
     guard = Guard({'arm': slow}, 100 * MS, Kinds({'arm': Velocity()}))
     assert sent(player_of(1, 1, kind=Velocity(), guard=guard), 500)[-1] == (200, 0)
+
+
+def test_after_a_zero_the_next_rows_are_bounded_from_zero() -> None:
+    slow = Limits(('a',), np.array([-9.0]), np.array([9.0]), np.array([5.0]), np.array([9.0]))
+    guard = Guard({'arm': slow}, 100 * MS, Kinds({'arm': Velocity()}))
+    uplink = HandUplink([chunk(1, 1)])
+    player = player_of(kind=Velocity(), guard=guard, uplink=uplink)
+    for t in (0, 100, 200):
+        player(SEEN, t * MS)
+    uplink.answers[-1].give(chunk(1, 1))
+    assert player(SEEN, 300 * MS)[0] == {}
+    assert player.statistics.refused == {'step': 1}
 
 
 def test_a_position_decelerates_from_its_last_speed_over_three_tenths_of_a_second() -> None:
@@ -214,6 +227,15 @@ def test_a_whole_chunk_channel_gets_one_plan_when_a_chunk_loads() -> None:
     assert resume == 100 * MS
     assert player(SEEN, 100 * MS)[0] == {}
     assert player.statistics.emitted == 2
+
+
+def test_a_plan_that_has_begun_starts_with_the_row_in_force() -> None:
+    begun = Chunk.stamped(
+        [{'timestamp': k / 10 - 0.25, 'arm': np.array([float(k)])} for k in range(5)], fps=10
+    )
+    uplink = HandUplink([begun])
+    player = player_of(whole=WholeChunks(['arm'], 500 * MS), uplink=uplink)
+    assert points(player(SEEN, 0)[0]) == [(-50, 2), (50, 3), (150, 4)]
 
 
 def test_a_plan_reaches_no_further_ahead_than_it_may_and_is_renewed_in_time() -> None:
