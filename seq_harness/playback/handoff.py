@@ -20,6 +20,10 @@ class Joined:
 
     plan: Plan | None
     dropped: Counter[str] = field(default_factory=Counter)
+    unsewn: Plan | None = None
+    """The same rows without their seam, for a guard that refuses what the seam makes of them."""
+    cut: bool = False
+    """Whether the plan has lost its seam to the guard."""
 
 
 class HandOff(Protocol):
@@ -68,7 +72,8 @@ class Replace:
         if new is None:
             return Joined(None, dropped(PASSED, rows))
         lost = dropped(PASSED, rows - new.held) + dropped(REPLACED, old.held if old else 0)
-        return Joined(self._seam.sew(old, new, arrived, self._kinds), lost)
+        sewn = self._seam.sew(old, new, arrived, self._kinds)
+        return Joined(sewn, lost, None if sewn is new else new)
 
 
 class ArriveAtStart(Replace):

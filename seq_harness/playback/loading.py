@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seq_harness.playback.anchors import Arrived
+from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.guard import Guard
 from seq_harness.playback.handoff import HandOff, Joined
 from seq_harness.playback.horizon import Horizon
@@ -51,7 +52,14 @@ class Loading:
         joined = self.handoff.join(old, arrived)
         if joined.plan is None:
             return joined
-        plan = self.prepare(joined.plan, arrived.record, observation)
+        try:
+            plan = self.prepare(joined.plan, arrived.record, observation)
+        except ChunkRefused:
+            if joined.unsewn is None:
+                raise
+            # The policy's own rows are not refused for what a seam made of them.
+            plan = self.prepare(joined.unsewn, arrived.record, observation)
+            return Joined(plan, joined.dropped, cut=True)
         return Joined(plan, joined.dropped)
 
     def prepare(self, plan: Plan, record: Record, observation: Observation) -> Plan:

@@ -211,6 +211,7 @@ class ChunkPlayer:
             return
         self._refusals = 0
         self.statistics.chunks += 1
+        self.statistics.cut += joined.cut
         self._begin(joined.plan, t)
         if not self._finishing:
             self._inquiry.place(joined.plan)

@@ -90,6 +90,8 @@ class Statistics:
     expired_observations: int = 0
     """Asks that were not made, because the observation was too old."""
     chunks: int = 0
+    cut: int = 0
+    """Chunks that play without their seam, which the guard refused."""
     scheduled: int = 0
     emitted: int = 0
     merged: int = 0
@@ -162,6 +164,7 @@ class Statistics:
             },
             'chunks': {
                 'played': self.chunks,
+                'cut': self.cut,
                 'refused': dict(self.refused),
                 'last_refusal': self.last_refusal,
             },

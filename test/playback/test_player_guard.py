@@ -105,3 +105,23 @@ def test_a_chunk_of_another_width_is_refused_before_it_meets_the_plan() -> None:
     uplink.answers[1].give(Chunk.at_rate(rows(*[np.zeros(3)] * 5), 10))
     assert player(SEEN, 200 * MS)[0]['arm'].shape == (2,)
     assert player.statistics.refused == {'width': 1}
+
+
+def test_a_chunk_is_not_refused_for_what_its_seam_makes_of_it() -> None:
+    uplink = HandUplink([Chunk.at_rate(rows(*[np.zeros(2)] * 5), 10)])
+    player = ChunkPlayer(
+        uplink,
+        asking=Lead(cap_ns=S, margin_ns=0, fixed_ns=400 * MS),
+        handoff=Continue(VelocitySeam(4)),
+        guard=Guard({'arm': LIMITS}, period_ns=100 * MS),
+        measured=lambda observation: {'arm': np.zeros(2)},
+    )
+    player(SEEN, 0)
+    player(SEEN, 100 * MS)
+    # From rest at full speed: a seam starts slower, and would have to catch up faster than that.
+    fastest = [np.array([0.1 * i, 0.0]) for i in range(9)]
+    uplink.answers[1].give(Chunk.at_rate(rows(*fastest), 10))
+    sent = [player(SEEN, t * 100 * MS)[0]['arm'][0] for t in range(2, 6)]
+    assert sent == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert not player.statistics.refused
+    assert player.statistics.cut == 1
