@@ -283,6 +283,10 @@ BROKER, QUEUE, DEFAULT = 'blocking broker', 'queue threshold', 'lead + continue'
 AT_MOST_WORSE = 1.1
 
 COLUMNS = ('join_step_mrad', 'jerk_rad_s3', 'tracking_mrad', 'idle_s')
+"""What modes are compared by."""
+
+SHOWN = (*COLUMNS, 'whole_step_mrad')
+"""And beside them the whole step at a join, which holds the motion's own step too."""
 
 
 def figures(task: Task, end_ns: int) -> list[float]:
@@ -290,7 +294,7 @@ def figures(task: Task, end_ns: int) -> list[float]:
     Return the columns of one run.
 
     A join step is how far the first command of a chunk is from where the two before it lead; the
-    worst joint counts. A step of the motion itself is no join step.
+    worst joint counts. The whole step is from the command before it, the motion's own included.
     """
     instants = [t for t, _ in task.log]
     sent = [command for _, command in task.log]
@@ -299,6 +303,7 @@ def figures(task: Task, end_ns: int) -> list[float]:
         for i in task.joins
         if 2 <= i < len(sent)
     ]
+    whole = [float(np.abs(sent[i] - sent[i - 1]).max()) for i in task.joins if 2 <= i < len(sent)]
     start = instants[0]
     grid = np.arange(start, end_ns, PERIOD_NS)
     held = np.searchsorted(instants, grid, side='right') - 1
@@ -310,6 +315,7 @@ def figures(task: Task, end_ns: int) -> list[float]:
         float(np.sqrt(np.mean(jerk**2))),
         1e3 * tracking_error(task, start, end_ns),
         idle / 1e9,
+        1e3 * float(np.mean(whole)),
     ]
 
 
@@ -356,7 +362,7 @@ def verdict(means: dict[str, dict[str, float]]) -> dict[str, dict[str, object]]:
 
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
-    print(f'{"mode":<20}{"delay ms":>9}' + ''.join(f'{name:>16}' for name in COLUMNS))
+    print(f'{"mode":<20}{"delay ms":>9}' + ''.join(f'{name:>16}' for name in SHOWN))
     means: dict[str, dict[str, float]] = {}
     for name, run in RUNS.items():
         table = {delay: measured(run, delay) for delay in DELAYS_MS}
@@ -364,7 +370,7 @@ def main() -> None:
             print(f'{name:<20}{delay:>9}' + ''.join(f'{value:>16.2f}' for value in values))
         mean = np.mean(list(table.values()), axis=0)
         means[name] = {
-            column: round(float(value), 3) for column, value in zip(COLUMNS, mean, strict=True)
+            column: round(float(value), 3) for column, value in zip(SHOWN, mean, strict=True)
         }
     print()
     for name, row in means.items():

@@ -91,6 +91,20 @@ def test_the_arm_reaches_three_targets_whatever_the_policy_reads(rig: Rig, polic
     assert (posted > 0) is (policy != 'Reach')
 
 
+def test_real_time_chunking_goes_on_from_the_rows_that_are_still_executed(rig: Rig) -> None:
+    rig.harness(rig.worker(f'{REACH}:ReachChunked'), 'asking:=rtc')
+    rig.begin()
+    assert rig.ended(30.0) == 'policy:targets_reached'
+    assert rig.watcher.figures['starved_s'] == 0
+
+
+def test_real_time_chunking_is_refused_with_a_policy_that_takes_no_plan(rig: Rig) -> None:
+    rig.harness(rig.worker(), 'asking:=rtc')
+    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    assert rig.children.ended('harness') == 1
+    assert 'plan' in rig.children.log('harness').read_text()
+
+
 def test_the_plain_mode_drains_each_chunk(rig: Rig) -> None:
     rig.harness(rig.worker(), 'asking:=drain', 'handoff:=arrival')
     rig.begin()

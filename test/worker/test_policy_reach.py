@@ -14,7 +14,13 @@ from seq_harness.sim.arm import ArmModel, Verdict
 from seq_harness.sim.camera import Camera, HEIGHT, project, WIDTH
 from seq_harness.sim.kinematics import beyond_limits, forward, HOME, inverse, JOINT_NAMES
 from seq_harness.sim.targets import TargetEvent, TargetSequence
-from seq_harness.worker.policies.reach import find_target, Reach, ReachEvery, ReachWindow
+from seq_harness.worker.policies.reach import (
+    find_target,
+    Reach,
+    ReachChunked,
+    ReachEvery,
+    ReachWindow,
+)
 
 ALL = [Reach, ReachEvery, ReachWindow]
 ROW_S = 0.05
@@ -231,3 +237,23 @@ def test_three_targets_are_touched_within_seconds(
                 assert targets.place != place
     assert targets.reached == 3
     assert 80 < t < 200
+
+
+def test_a_plan_is_gone_on_with_from_its_kept_rows(camera: Camera) -> None:
+    policy, episode = ReachChunked(), Episode('one')
+    observation = _observation(camera, FIRST)
+    inputs = {'observations': [observation], 'steps': [0]}
+    plain = policy.infer(inputs, episode)['actions']
+    prefix = plain + 0.02
+    plan = {'prefix': prefix, 'delay_rows': 4, 'executed_rows': 3}
+    chunk = policy.infer(inputs, episode, plan=plan)['actions']
+    assert chunk.shape == plain.shape
+    assert np.array_equal(chunk[:4], prefix[:4])
+    assert np.abs(np.diff(chunk, axis=0)).max() < 0.03, 'no jump where the kept rows end'
+
+
+def test_a_plan_of_another_width_is_refused(camera: Camera) -> None:
+    plan = {'prefix': np.zeros((3, 7)), 'delay_rows': 1, 'executed_rows': 0}
+    inputs = {'observations': [_observation(camera, FIRST)], 'steps': [0]}
+    with pytest.raises(ValueError, match=r'rows of 6 joints, got \[3, 7\]'):
+        ReachChunked().infer(inputs, Episode('one'), plan=plan)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from seq_harness.contract import Actions, Camera, InferParam, Observations, Stream
 from seq_harness.contract.episode import Episode
+from seq_harness.contract.wire import PLAN_DELAY_ROWS, PLAN_PREFIX
 from seq_harness.sim.camera import HEIGHT, table_point, WIDTH
 from seq_harness.sim.kinematics import inverse, JOINT_NAMES, OutOfReach
 
@@ -120,6 +121,46 @@ class ReachWindow(Reach):
     """Read two frames an act, the second-last step's and the newest, as windowed policies do."""
 
     observations = Observations({FRONT: Stream(at=[-2, 0], camera=CAMERA), STATE: Stream()})
+
+
+class ReachChunked(Reach):
+    """Go on from the rows that will still be executed, as real-time chunking asks of a policy."""
+
+    def infer(
+        self,
+        inputs: Any,
+        episode: Episode,
+        params: Mapping[str, Any] | None = None,
+        plan: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """
+        Answer rows whose first `delay_rows` are the plan's own, and the next lead on from them.
+
+        Raises
+        ------
+        ValueError
+            As `Reach` does, or when the plan's prefix is no rows of six joints.
+
+        """
+        kept = _kept_rows(plan)
+        if kept is None:
+            return super().infer(inputs, episode, params)
+        onward = [*inputs['observations'][:-1], {**inputs['observations'][-1], STATE: kept[-1]}]
+        answer = super().infer({**inputs, 'observations': onward}, episode, params)
+        return {**answer, 'actions': np.concatenate([kept, answer['actions']])[:ROWS]}
+
+
+def _kept_rows(plan: Mapping[str, Any] | None) -> NDArray[np.float32] | None:
+    """Return the rows of a request that will be executed whatever is answered; None for none."""
+    if plan is None:
+        return None
+    prefix = np.asarray(plan[PLAN_PREFIX], np.float32)
+    if prefix.ndim != 2 or prefix.shape[1] != len(JOINT_NAMES):
+        raise ValueError(
+            f'expected a prefix of rows of {len(JOINT_NAMES)} joints, got {list(prefix.shape)}'
+        )
+    kept = prefix[: int(plan[PLAN_DELAY_ROWS])]
+    return kept if len(kept) else None
 
 
 def find_target(frame: Frame) -> tuple[float, float] | None:
