@@ -11,8 +11,8 @@ from seq_harness.messages.compressed_image import check_compressed
 from seq_harness.messages.joints import joint_values
 from seq_harness.messages.raw_image import check_image
 from seq_harness.messages.refusals import ImageRefused, JointsRefused
-from seq_harness.parameters import COMPRESSED_IMAGE, IMAGE, JOINT_STATE
 from seq_harness.settings import InputSettings
+from seq_harness.settings.parameters import COMPRESSED_IMAGE, IMAGE, JOINT_STATE
 
 EARLY_NS = 100_000_000
 """A stamp further ahead of the node's clock than this was made by another clock."""

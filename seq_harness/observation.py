@@ -16,8 +16,8 @@ from seq_harness.contract.images import fit_image
 from seq_harness.inputs import Sample, Snapshot
 from seq_harness.messages.compressed_image import decode_compressed
 from seq_harness.messages.raw_image import decode_image
-from seq_harness.parameters import COMPRESSED_IMAGE, JOINT_STATE
 from seq_harness.settings import InputSettings
+from seq_harness.settings.parameters import COMPRESSED_IMAGE, JOINT_STATE
 
 Pixels: TypeAlias = npt.NDArray[Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import sys
 import time
 
-from seq_harness.parameters import SettingsError
 from seq_harness.ros.node import HarnessNode
 from seq_harness.ros.process import Process
+from seq_harness.settings.parameters import SettingsError
 
 STOP_WITHIN_S = 1.0
 """How long a stopping process waits for its episode to end."""

@@ -9,8 +9,8 @@ import numpy as np
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
-from seq_harness.parameters import Kind, Parameter
-from seq_harness.settings import parameters, parse, Settings
+from seq_harness.settings import declared_parameters, parse, Settings
+from seq_harness.settings.parameters import Kind, Parameter
 
 # What rclpy and its time source declare of themselves.
 _OF_THE_NODE = ('use_sim_time', 'start_type_description_service')
@@ -48,7 +48,7 @@ def read_settings(node: Node) -> Settings:
         if name not in _OF_THE_NODE and not name.startswith(_OF_THE_MIDDLEWARE)
     }
     settings = parse(values)
-    for parameter in parameters(values):
+    for parameter in declared_parameters(values):
         _declare(node, parameter, values)
     return settings
 

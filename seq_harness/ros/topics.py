@@ -17,15 +17,15 @@ from seq_harness.messages.setpoints import (
     TrajectoryPoint,
 )
 from seq_harness.outputs import Output
-from seq_harness.parameters import (
+from seq_harness.playback.whole import Trajectory
+from seq_harness.settings import ChannelSettings, InputSettings
+from seq_harness.settings.parameters import (
     COMPRESSED_IMAGE,
     FLOAT64_MULTI_ARRAY,
     IMAGE,
     JOINT_STATE,
     JOINT_TRAJECTORY,
 )
-from seq_harness.playback.whole import Trajectory
-from seq_harness.settings import ChannelSettings, InputSettings
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
-from seq_harness.arm_actions import ContractRefused
 from seq_harness.contract import ActionContract, Observation, ObservationContract
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.inputs import Inputs
 from seq_harness.pipeline import Pipeline
+from seq_harness.pipeline.arm_actions import ContractRefused
 from seq_harness.playback.channels import ColumnsRefused
 from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.uplink import Step

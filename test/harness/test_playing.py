@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.contract import Actions, WorkerDeclaration
-from seq_harness.parameters import SettingsError
 from seq_harness.pipeline import DeclarationRefused, Pipeline
+from seq_harness.pipeline.playing import Playing
 from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.uplink import Step
-from seq_harness.playing import Playing
+from seq_harness.settings.parameters import SettingsError
 from support.robots import Bench, MS, S, settings_of
 
 T0 = 100 * S

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from seq_harness.parameters import SettingsError
-from seq_harness.settings import parameters, parse
+from seq_harness.settings import declared_parameters, parse
+from seq_harness.settings.parameters import SettingsError
 from support.robots import settings_of
 
 
@@ -66,6 +66,6 @@ def test_a_missing_parameter_is_named_with_its_meaning() -> None:
 
 
 def test_every_parameter_says_what_it_means() -> None:
-    listed = parameters({'input_names': ['a'], 'channel_names': ['b']})
+    listed = declared_parameters({'input_names': ['a'], 'channel_names': ['b']})
     assert all(item.description.endswith('.') for item in listed)
     assert len({item.name for item in listed}) == len(listed)

@@ -39,9 +39,9 @@ def test_the_demo_plays_in_a_namespace_and_ends_as_one(launched: Launched) -> It
 
     with Watcher('/left/harness', '/left/sim_arm') as watcher:
         watcher.wait(lambda: watcher.ready, WITHIN_S, 'a ready harness', each)
-        assert watcher.call_start(each) == ''
+        assert watcher.call('start', each) == ''
         watcher.wait(lambda: bool(_emitted(watcher)), WITHIN_S, 'a played row', each)
-        assert watcher.call_stop(each) == ''
+        assert watcher.call('stop', each) == ''
         watcher.wait(lambda: bool(watcher.reason), WITHIN_S, 'the end of the episode', each)
     yield
     assert launched.statuses == {'sim_arm': 0, 'worker': 0, 'harness': 0}

@@ -12,37 +12,20 @@ from support.sources import imported_names, module_name, PACKAGE, ROOT, sources
 
 # What an entry names is a room, or one module of a room.
 TYPES = {f'playback.{name}' for name in ('answer', 'channels', 'chunk', 'session', 'uplink')}
-PARAMETERS = {'parameter', 'parameters', 'play_parameters', 'settings'}
-CORE = {'contract', 'messages', *PARAMETERS, *TYPES}
-LOOP = {
-    'arm_actions',
-    'arm_observations',
-    'episode',
-    'harness',
-    'inputs',
-    'observation',
-    'outputs',
-    'pipeline',
-    'playing',
-}
-LOWER = {'contract', 'messages', 'playback', 'sim', *PARAMETERS, *LOOP}
+CORE = {'contract', 'messages', 'settings', *TYPES}
+LOOP = {'episode', 'harness', 'inputs', 'observation', 'outputs', 'pipeline'}
+LOWER = {'contract', 'messages', 'playback', 'settings', 'sim', *LOOP}
 ROOMS: dict[str, set[str]] = {
     'contract': set(),
     'playback': set(),
     'sim': set(),
-    'parameter': set(),
-    'play_parameters': {'parameter'},
-    'parameters': {'parameter', 'play_parameters'},
+    'settings': set(),
     'messages': {'contract'},
-    'settings': CORE,
     'inputs': CORE,
     'outputs': CORE,
     'episode': CORE,
     'observation': CORE | {'inputs'},
     'harness': {'playback', 'settings', 'inputs', 'outputs', 'observation', 'episode'},
-    'playing': CORE | {'playback', 'inputs', 'observation'},
-    'arm_actions': CORE,
-    'arm_observations': CORE | {'playback', 'arm_actions'},
     'pipeline': CORE | {'playback'} | LOOP,
     'client': CORE | {'observation'},
     'client.embedded': CORE | {'observation', 'worker'},

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seq_harness.parameters import (
+from seq_harness.settings.parameters import (
     CHANNEL,
     GENERAL,
     INPUT,
@@ -68,7 +68,7 @@ class Settings:
         return self.general[name]
 
 
-def parameters(values: Mapping[str, Any]) -> list[Parameter]:
+def declared_parameters(values: Mapping[str, Any]) -> list[Parameter]:
     """
     List every parameter that belongs to the names in `values`, under its full name.
 
@@ -98,7 +98,7 @@ def parse(values: Mapping[str, Any]) -> Settings:
         A name is unknown, a required one is missing, or a value is not allowed.
 
     """
-    known = {parameter.name: parameter for parameter in parameters(values)}
+    known = {parameter.name: parameter for parameter in declared_parameters(values)}
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise SettingsError(_unknown(unknown[0], known))

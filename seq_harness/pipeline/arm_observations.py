@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
-from seq_harness.arm_actions import ContractRefused
 from seq_harness.contract.arm import ObservationContract
 from seq_harness.contract.camera import Camera
-from seq_harness.parameters import JOINT_STATE
+from seq_harness.pipeline.arm_actions import ContractRefused
 from seq_harness.playback.codec_parts import Viewed
 from seq_harness.playback.layers import Codec
 from seq_harness.playback.session import Observation
 from seq_harness.settings import InputSettings
+from seq_harness.settings.parameters import JOINT_STATE
 
 MEASURED = {'joint_positions': 'position', 'joint_velocities': 'velocity'}
 """The field of a joint_state input that gives a proprioception field where no key does."""

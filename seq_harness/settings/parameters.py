@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seq_harness.parameter import Kind, Parameter, SettingsError
-from seq_harness.play_parameters import PLAY, PLAY_CHANNEL
+from seq_harness.settings.parameter import Kind, Parameter, SettingsError
+from seq_harness.settings.play_parameters import PLAY, PLAY_CHANNEL
 
 __all__ = [
     'CHANNEL',

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from seq_harness.arm_actions import bounded, ROWS, rows_of
-from seq_harness.arm_observations import ArmObservations, BLANK_INSTRUCTION
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Episode, Start
 from seq_harness.harness import Opened
 from seq_harness.observation import ObservationSpec
+from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
+from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
+from seq_harness.pipeline.playing import Playing
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
 from seq_harness.playback.layers import Layers, PlayerLayer
@@ -19,7 +20,6 @@ from seq_harness.playback.modes import RTC
 from seq_harness.playback.registry import from_json, resolve
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import PolicyScope
-from seq_harness.playing import Playing
 from seq_harness.settings import ChannelSettings, Settings
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from seq_harness.observation import joint_values_of, SampledObservation
-from seq_harness.parameters import SettingsError
 from seq_harness.playback.absolute import AbsoluteDeltas
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Vector
@@ -25,6 +24,7 @@ from seq_harness.playback.tracking import Tracking
 from seq_harness.playback.uplink import Uplink
 from seq_harness.playback.whole import WholeChunks
 from seq_harness.settings import Settings
+from seq_harness.settings.parameters import SettingsError
 
 
 class Playing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq_harness.parameter import Kind, Parameter
+from seq_harness.settings.parameter import Kind, Parameter
 
 ON_BREACH = ('refuse', 'clamp', 'ramp')
 

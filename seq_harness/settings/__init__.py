@@ -1,0 +1,21 @@
+"""The parameters of a harness: all that may be set, and what that builds."""
+
+from seq_harness.settings.parameter import Kind, Parameter, SettingsError
+from seq_harness.settings.parsing import (
+    ChannelSettings,
+    declared_parameters,
+    InputSettings,
+    parse,
+    Settings,
+)
+
+__all__ = [
+    'ChannelSettings',
+    'InputSettings',
+    'Kind',
+    'Parameter',
+    'Settings',
+    'SettingsError',
+    'declared_parameters',
+    'parse',
+]
