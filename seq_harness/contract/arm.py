@@ -4,10 +4,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import Self
-
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.model import WireModel
+from typing_extensions import Self
 
 PROPRIO_FIELDS = ('joint_positions', 'joint_velocities', 'end_effector_pose', 'gripper')
 MAX_IMAGES = 256

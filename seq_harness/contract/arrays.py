@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from seq_harness.contract.limits import MAX_DIMENSIONS
 
 Array = npt.NDArray[Any]

@@ -3,9 +3,8 @@
 from typing import Literal
 
 from pydantic import Field, model_validator
-from typing_extensions import Self
-
 from seq_harness.contract.model import WireModel
+from typing_extensions import Self
 
 Fit = Literal['pad', 'stretch']
 Filter = Literal['nearest', 'box', 'bilinear', 'hamming', 'bicubic', 'lanczos']

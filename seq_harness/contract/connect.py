@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from pydantic import Field
-
 from seq_harness.contract.arm import ActionContract, ObservationContract
 from seq_harness.contract.limits import (
     MAX_IO_LENGTH,

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, ValidationError, ValidationInfo
-
 from seq_harness.contract.model import WireModel
 from seq_harness.contract.wire import DETAIL_ETA_S
 

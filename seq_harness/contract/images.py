@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-
 from seq_harness.contract.camera import Filter, Fit, JPEG_QUALITY
 
 _DEPTH_IN_MM = {'m': 1000.0, 'mm': 1.0}

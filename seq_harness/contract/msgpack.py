@@ -6,7 +6,6 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
-
 from seq_harness.contract.arrays import array_to_map, map_to_value, scalar_to_map
 from seq_harness.contract.limits import MAX_CONTAINERS, MAX_DEPTH, most_values
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from pydantic import Field
-
 from seq_harness.contract.limits import MAX_EPISODE_ID
 from seq_harness.contract.model import WireModel
 

@@ -4,11 +4,10 @@ import math
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import Self
-
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.limits import MAX_KEY_LENGTH, MAX_STREAMS, MAX_WINDOW
 from seq_harness.contract.model import WireModel
+from typing_extensions import Self
 
 OWN_FIELDS = ('observations', 'actions', 'tensors')
 ARM_FIELDS = ('action', 'observation', 'embodiments')

@@ -5,9 +5,8 @@ import math
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
-from typing_extensions import Self
-
 from seq_harness.contract.model import WireModel
+from typing_extensions import Self
 
 ParamValue: TypeAlias = int | float | bool | str
 

@@ -3,13 +3,12 @@
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import Self
-
 from seq_harness.contract.arm import ActionContract, Embodiment, ObservationContract
 from seq_harness.contract.limits import MAX_IO_LENGTH, MAX_PARAMS
 from seq_harness.contract.model import WireModel
 from seq_harness.contract.own_io import Actions, check_own_io, Observations, Tensors
 from seq_harness.contract.params import InferParam
+from typing_extensions import Self
 
 Episodes = Literal['shared', 'own']
 """Where an episode's state lives: in an `Episode` that `infer` is given, or on its own copy."""

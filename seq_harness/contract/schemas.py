@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
-
 from seq_harness.contract.act import ActRequest, ActResponse
 from seq_harness.contract.arm import ActionChunk, ImageFrame, Observation
 from seq_harness.contract.connect import ConnectRequest, ConnectResponse, WorkerDeclaration
