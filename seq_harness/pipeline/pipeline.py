@@ -12,6 +12,7 @@ from seq_harness.harness import Opened
 from seq_harness.observation import ObservationSpec
 from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
 from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
+from seq_harness.pipeline.joint_map import describe_joint, JointMap
 from seq_harness.pipeline.playing import Playing
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
@@ -63,6 +64,7 @@ class Pipeline:
         self._rows_of = rows_of(action, self._splitter) if action else self._splitter
         horizon = actions.open_loop_horizon if actions else None
         self._playing = Playing(settings, self.period_ns, horizon)
+        self.joint_map = JointMap(settings) if settings.joints else None
         self.layers = self._layers()
         self._arm: ArmObservations | None = None
         self.spec = self._spec()
@@ -89,6 +91,7 @@ class Pipeline:
             ):
                 name = self._columns[column]
                 lines.append(f'    column {column} {name} -> {joint} in [{low:g}, {high:g}]')
+        lines += [describe_joint(joint) for joint in self._settings.joints]
         return '\n'.join(lines)
 
     def open(self, scope: PolicyScope, start: Start, stack: ExitStack) -> Opened:
@@ -119,6 +122,8 @@ class Pipeline:
         robot = Layers(PlayerLayer(self._playing.player))
         if self._playing.absolute is not None:
             robot |= self._playing.absolute
+        if self.joint_map is not None:
+            robot |= self.joint_map
         return resolve(from_json(self._settings['layers']), robot)
 
     def _spec(self) -> ObservationSpec:

@@ -1,5 +1,6 @@
 """The parameters of a harness: all that may be set, and what that builds."""
 
+from seq_harness.settings.joint_parameters import JointSettings
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from seq_harness.settings.parsing import (
     ChannelSettings,
@@ -12,6 +13,7 @@ from seq_harness.settings.parsing import (
 __all__ = [
     'ChannelSettings',
     'InputSettings',
+    'JointSettings',
     'Kind',
     'Parameter',
     'Settings',

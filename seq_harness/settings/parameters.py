@@ -101,6 +101,10 @@ GENERAL = (
         'channel_names', Kind.STRING_ARRAY, None, 'The command outputs; channels.<name>.* '
         'describes each.',
     ),
+    Parameter(
+        'mapped_joints', Kind.STRING_ARRAY, (), 'The joints that the policy counts otherwise than '
+        'ROS does, in inputs and channels alike; joints.<name>.* describes each.',
+    ),
 )  # fmt: skip
 
 INPUT = (

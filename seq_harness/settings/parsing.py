@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from seq_harness.settings.joint_parameters import checked_joint, JOINT, JointSettings
 from seq_harness.settings.parameters import (
     CHANNEL,
     GENERAL,
@@ -62,6 +63,7 @@ class Settings:
     general: Mapping[str, Any]
     inputs: tuple[InputSettings, ...]
     channels: tuple[ChannelSettings, ...]
+    joints: tuple[JointSettings, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         """Return a general parameter by its name."""
@@ -82,6 +84,7 @@ def declared_parameters(values: Mapping[str, Any]) -> list[Parameter]:
     for group, names_of, members in (
         ('inputs', 'input_names', INPUT),
         ('channels', 'channel_names', CHANNEL),
+        ('joints', 'mapped_joints', JOINT),
     ):
         for name in _names(values, names_of):
             listed.extend(_named(f'{group}.{name}', member) for member in members)
@@ -116,9 +119,11 @@ def parse(values: Mapping[str, Any]) -> Settings:
 def _names(values: Mapping[str, Any], parameter: str) -> Sequence[str]:
     spec = next(item for item in GENERAL if item.name == parameter)
     if parameter not in values:
+        if spec.default is not None:
+            return ()
         raise SettingsError(f'parameter {parameter!r} is missing: {spec.description}')
     names: tuple[str, ...] = spec.read(values[parameter])
-    if not names or len(set(names)) != len(names):
+    if (not names and spec.default is None) or len(set(names)) != len(names):
         raise SettingsError(f'parameter {parameter!r} must list names, each once; got {names!r}')
     return names
 
@@ -131,7 +136,10 @@ def _unknown(name: str, known: Mapping[str, Parameter]) -> str:
     group = name.rpartition('.')[0]
     near = [other for other in known if other.rpartition('.')[0] == group]
     if not near:
-        return f'parameter {name!r} is unknown: is it listed in input_names or channel_names?'
+        return (
+            f'parameter {name!r} is unknown: is it listed in input_names or channel_names, or in '
+            'mapped_joints?'
+        )
     return f'parameter {name!r} is unknown; known beside it: {sorted(near)}'
 
 
@@ -151,7 +159,12 @@ def _checked(read: Mapping[str, Any]) -> Settings:
         )
     _refuse_twice('key', [item.key for item in inputs] + [general['instruction_key']])
     _refuse_twice('topic', [item.topic for item in channels])
-    return Settings(general, inputs, channels)
+    joints = tuple(
+        checked_joint(JointSettings(name=name, **_group(read, f'joints.{name}', JOINT)))
+        for name in general['mapped_joints']
+    )
+    _refuse_unused([item.name for item in joints], [*inputs, *channels])
+    return Settings(general, inputs, channels, joints)
 
 
 def _input(read: Mapping[str, Any], name: str) -> InputSettings:
@@ -217,6 +230,18 @@ def _check_kind(channel: ChannelSettings) -> None:
         raise SettingsError(
             f"parameter '{prefix}.horizon' may be chunk for a {JOINT_TRAJECTORY} alone; the type "
             f'of the channel is {channel.type!r}'
+        )
+
+
+def _refuse_unused(
+    mapped: Sequence[str], users: Sequence[InputSettings | ChannelSettings]
+) -> None:
+    used = {joint for item in users for joint in item.joints}
+    unused = [name for name in mapped if name not in used]
+    if unused:
+        raise SettingsError(
+            f"parameter 'mapped_joints' names {unused[0]!r}, which no input and no channel has; "
+            f'they have {sorted(used)}'
         )
 
 
