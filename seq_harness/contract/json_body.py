@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 import json
+import re
 from typing import Any
 
 import numpy as np
-
 from seq_harness.contract.limits import MAX_DEPTH, most_values
+
+_SURROGATE = re.compile(rb'\\u[dD][89a-fA-F]')
+"""Half of a pair, which without its other half is no character."""
 
 
 class JsonError(ValueError):
@@ -54,7 +57,8 @@ def unpack_json(body: bytes) -> Any:
     Raises
     ------
     JsonError
-        It is none, nests too deep, or holds more values than its length warrants.
+        It is none, nests more than 64 levels deep, holds a text that is not Unicode, or more
+        values than its length warrants.
 
     """
     # Each value but the first follows one of these; some more of them stand in texts.
@@ -65,9 +69,27 @@ def unpack_json(body: bytes) -> Any:
             'send long lists of numbers as arrays, in msgpack'
         )
     try:
-        return json.loads(body)
+        value = json.loads(body)
+        if _SURROGATE.search(body):
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise JsonError(f'the body is no JSON: {error}') from error
+    if body.count(b'[') + body.count(b'{') > MAX_DEPTH:
+        _check_depth(value)
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, (dict, list))
+        ]
+    if any(level):
+        raise JsonError(f'the body is nested more than {MAX_DEPTH} levels deep')
 
 
 def _to_plain(value: Any) -> Any:

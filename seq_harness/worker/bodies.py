@@ -70,7 +70,7 @@ class Bodies:
 
     @property
     def only(self) -> Body | None:
-        """The one body there is; None where a client must choose."""
+        """Return the one body there is; None where a client must choose."""
         return self._bodies[0] if len(self._bodies) == 1 else None
 
     def choose(self, embodiment: str | None) -> Body:

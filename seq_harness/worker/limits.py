@@ -38,6 +38,12 @@ class Limits:
     """Acts taken and not yet answered, over all clients."""
     act_bytes: int = MAX_WORKER_STREAM_BYTES
     """Bytes of the bodies of those acts."""
+    connections: int = 512
+    """Connections that were let in and are open at a time."""
+    strangers: int = 256
+    """Connections beside those that made no request yet that was let in."""
+    stranger_s: float = 10.0
+    """How long such a connection may be silent."""
     connection_requests: int = 64
     """Requests of one connection that may be unanswered at a time."""
 

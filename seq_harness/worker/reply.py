@@ -46,6 +46,22 @@ class FailureLog:
 FAILURES = FailureLog()
 
 
+class Seldom(logging.Filter):
+    """Let one record in `REPEAT_S` through, for what any stranger can make happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told_s = -REPEAT_S
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the record goes out."""
+        now_s = time.monotonic()
+        if now_s - self._told_s < REPEAT_S:
+            return False
+        self._told_s = now_s
+        return True
+
+
 @dataclass(frozen=True)
 class Reply:
     """A status and the msgpack of a body; made on any thread, read by any other."""

@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 import hmac
 import ipaddress
+import logging
 import ssl
 
 from aiohttp import web
 from seq_harness.contract import wire
 from seq_harness.contract.errors import code_of_status, ErrorCode, Rejected, TransportError
+from seq_harness.worker.door import Door
 from seq_harness.worker.gateway import Gateway
 from seq_harness.worker.http import respond, Routes
+from seq_harness.worker.reply import Seldom
 from seq_harness.worker.service import Worker
 from seq_harness.worker.websocket import CLOSE_WAIT_S, Connection
 
@@ -21,6 +24,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 SHUTDOWN_S = 0.05
 """How long open requests are given once the worker shuts down."""
+
+IDLE_S = 300.0
+"""How long a connection of HTTP may be idle between two requests."""
+
+log = logging.getLogger('seq_harness.worker.http')
+log.addFilter(Seldom())
 
 
 class NotAllowed(ValueError):
@@ -89,8 +98,11 @@ class Server:
             access_log=None,
             handler_cancellation=True,
             shutdown_timeout=SHUTDOWN_S,
+            keepalive_timeout=IDLE_S,
             auto_decompress=False,
+            logger=log,
         )
+        self._door: Door | None = None
 
     async def start(self, host: str, port: int) -> str:
         """
@@ -106,13 +118,19 @@ class Server:
         """
         self._access.check_host(host)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port, ssl_context=self._access.tls).start()
-        bound = self._runner.addresses[0][1]
+        server = self._runner.server
+        if server is None:
+            raise RuntimeError('a server that is set up was expected, and there is none')
+        limits = self._worker.limits
+        self._door = Door(server, lambda: [*server.connections], limits, self._access.tls)
+        bound = self._door.open(host, port)
         scheme = 'ws' if self._access.tls is None else 'wss'
         return f'{scheme}://{f"[{host}]" if ":" in host else host}:{bound}{wire.WS_PATH}'
 
     async def close(self) -> None:
         """Tell every client that the worker goes away, and stop listening."""
+        if self._door is not None:
+            self._door.close()
         leaving = [asyncio.create_task(c.going_away()) for c in self._connections]
         if leaving:
             await asyncio.wait(leaving, timeout=CLOSE_WAIT_S)
@@ -140,7 +158,10 @@ class Server:
                     ErrorCode.FORBIDDEN, 'a request from a web page is not answered'
                 )
             authorization = request.headers.get(wire.HEADER_AUTHORIZATION, '')
-            if request.path != wire.PATH_PING and not self._access.admits(authorization):
+            admitted = self._access.admits(authorization)
+            if self._door is not None:
+                self._door.spoke(request.protocol, admitted)
+            if request.path != wire.PATH_PING and not admitted:
                 raise TransportError(
                     ErrorCode.UNAUTHENTICATED,
                     'the bearer token is missing or wrong',

@@ -136,7 +136,7 @@ class Worker:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What this worker reads, as far as it is known before the policy is loaded."""
+        """Name what this worker reads, as far as it is known before the policy is loaded."""
         arms = self._serving is not None and self._serving.loaded.bodies.are_arms
         return (*self._formats, wire.FORMAT_FRAMES) if arms else self._formats
 

@@ -53,10 +53,24 @@ def test_what_json_does_not_carry_is_refused(value: Any) -> None:
         pack_json(value)
 
 
-@pytest.mark.parametrize('body', [b'', b'{', b'\xff', b'[' * 100_000])
+@pytest.mark.parametrize(
+    'body', [b'', b'{', b'\xff', b'[' * 100_000, b'["\\ud800"]', b'{"\\uDFFF": 1}']
+)
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(JsonError):
         unpack_json(body)
+
+
+@pytest.mark.parametrize('leaf', [b'1', b'[]', b'{}', b'"a"'])
+def test_json_is_carried_sixty_four_levels_deep_and_no_more(leaf: bytes) -> None:
+    body = b'[' * 63 + b'{"a":' + leaf + b'}' + b']' * 63
+    assert isinstance(unpack_json(body), list)
+    with pytest.raises(JsonError, match='64 levels'):
+        unpack_json(b'[' + body + b']')
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    assert unpack_json(b'["\\ud83d\\ude00"]') == ['\U0001f600']
 
 
 @pytest.mark.parametrize('item', [b'0,', b'[],', b'{},', b'"",', b'{"a":0},'])

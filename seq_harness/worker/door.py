@@ -1,0 +1,200 @@
+"""The door of a worker: who is connected, and that strangers are few and do not stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+import contextlib
+from dataclasses import dataclass
+import logging
+import socket
+import ssl
+
+from seq_harness.worker.limits import Limits
+
+BACKLOG = 128
+
+AGAIN_S = 0.2
+"""How long nobody is let in after the system had no room for one more."""
+
+# A peer that is gone without a word is found by these, in seconds.
+KEEPALIVE = ((socket.TCP_KEEPIDLE, 20), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+UNANSWERED_MS = 30_000
+"""How long sent bytes may go unacknowledged, or a peer may take none."""
+
+Handler = asyncio.Protocol
+
+log = logging.getLogger('seq_harness.worker')
+
+
+@dataclass(eq=False)
+class _Guest:
+    """One connection; a stranger until it made a request that was let in."""
+
+    socket: socket.socket
+    seen_s: float
+    admitted: bool = False
+    entering: asyncio.Task[None] | None = None
+    handler: Handler | None = None
+    transport: asyncio.Transport | None = None
+
+    def turn_out(self) -> None:
+        """Close the connection now, however far it has come."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.entering is not None:
+            self.entering.cancel()
+
+
+class Door:
+    """
+    Accept connections and bound how many there are; belongs to the event loop.
+
+    A connection that has made no request that was let in is a stranger. There are few of those,
+    the one silent for longest makes room for the next, and none stays silent for long: so that
+    whoever opens connections and says nothing keeps nobody out.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[[], Handler],
+        handlers: Callable[[], list[Handler]],
+        limits: Limits,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        """Take what makes the protocol of a connection, and what lists those connected."""
+        self._make = handler
+        self._handlers = handlers
+        self._limits = limits
+        self._tls = tls
+        self._guests: dict[_Guest, None] = {}
+        self._by_handler: dict[Handler, _Guest] = {}
+        self._listener: socket.socket | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def open(self, host: str, port: int) -> int:
+        """
+        Listen, and return the port; with port 0 the system picks one.
+
+        Raises
+        ------
+        OSError
+            The address cannot be listened on.
+
+        """
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        self._listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        self._listener.setblocking(False)
+        self._tasks = [
+            asyncio.create_task(self._accept(self._listener)),
+            asyncio.create_task(self._sweep()),
+        ]
+        return int(self._listener.getsockname()[1])
+
+    def close(self) -> None:
+        """Let nobody in any more; who is inside stays."""
+        for task in self._tasks:
+            task.cancel()
+        for guest in self._guests:
+            if guest.transport is None:
+                guest.turn_out()
+        if self._listener is not None:
+            self._listener.close()
+
+    def spoke(self, handler: Handler, admitted: bool) -> None:
+        """Note that a connection made a request, and whether it was let in."""
+        guest = self._by_handler.get(handler)
+        if guest is not None:
+            guest.seen_s = _now_s()
+            guest.admitted |= admitted
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                log.warning('no connection can be accepted: %s', error)
+                self._make_room()
+                await asyncio.sleep(AGAIN_S)
+                continue
+            self._welcome(accepted)
+
+    def _welcome(self, accepted: socket.socket) -> None:
+        limits = self._limits
+        if len(self._guests) >= limits.strangers:
+            self._forget_the_gone()
+        if len(self._strangers()) >= limits.strangers:
+            self._make_room()
+        if len(self._guests) >= limits.connections + limits.strangers:
+            accepted.close()
+            return
+        accepted.setblocking(False)
+        _set_patience(accepted)
+        guest = _Guest(accepted, _now_s())
+        self._guests[guest] = None
+        guest.entering = asyncio.create_task(self._enter(guest))
+        guest.entering.add_done_callback(lambda task: self._entered(guest, task))
+
+    async def _enter(self, guest: _Guest) -> None:
+        def handler() -> Handler:
+            guest.handler = self._make()
+            self._by_handler[guest.handler] = guest
+            return guest.handler
+
+        loop = asyncio.get_running_loop()
+        patience_s = self._limits.stranger_s if self._tls is not None else None
+        guest.transport, _ = await loop.connect_accepted_socket(
+            handler, guest.socket, ssl=self._tls, ssl_handshake_timeout=patience_s
+        )
+
+    def _entered(self, guest: _Guest, entering: asyncio.Task[None]) -> None:
+        """Let go of a connection that came no further than its handshake."""
+        if guest.transport is not None:
+            return
+        self._forget(guest)
+        guest.socket.close()
+        if not entering.cancelled() and not isinstance(entering.exception(), OSError):
+            log.error('a connection could not be taken', exc_info=entering.exception())
+
+    def _strangers(self) -> list[_Guest]:
+        return [guest for guest in self._guests if not guest.admitted]
+
+    def _make_room(self) -> None:
+        """Turn out the stranger that has been silent for longest."""
+        guest = min(self._strangers(), key=lambda guest: guest.seen_s, default=None)
+        if guest is not None:
+            guest.turn_out()
+            self._forget(guest)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.stranger_s / 4)
+            self._forget_the_gone()
+            for guest in self._strangers():
+                if _now_s() - guest.seen_s > self._limits.stranger_s:
+                    guest.turn_out()
+
+    def _forget_the_gone(self) -> None:
+        inside = set(self._handlers())
+        for guest in list(self._guests):
+            if guest.transport is not None and guest.handler not in inside:
+                self._forget(guest)
+
+    def _forget(self, guest: _Guest) -> None:
+        self._guests.pop(guest, None)
+        if guest.handler is not None:
+            self._by_handler.pop(guest.handler, None)
+
+
+def _set_patience(accepted: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # What the system does not know it goes without.
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEPALIVE:
+            accepted.setsockopt(socket.IPPROTO_TCP, option, value)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED_MS)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
