@@ -5,8 +5,8 @@ from setuptools import find_packages, setup
 package_name = 'seq_harness'
 
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
-WORKER = ['aiohttp>=3.9']
-BAGS = ['rosbags>=0.10']
+WORKER = ['aiohttp>=3.14.1']
+BAGS = ['rosbags>=0.11.7']
 SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']
 DEV = ['mypy', 'ruff', 'types-PyYAML', 'types-setuptools', 'types-tqdm']
@@ -39,10 +39,10 @@ setup(
     ],
     python_requires='>=3.10',
     install_requires=[
-        'numpy>=1.22',
+        'numpy>=1.26',
         'pydantic>=2.5',
         'websockets>=15.0',
-        'msgpack>=1.0',
+        'msgpack>=1.0.3',
         'Pillow>=9.1',
         'typing-extensions>=4.6',
     ],
