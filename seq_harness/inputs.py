@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, cast, Protocol
 
 from seq_harness.messages.compressed_image import check_compressed
-from seq_harness.messages.joints import joint_values
+from seq_harness.messages.joints import Field, joint_values
 from seq_harness.messages.raw_image import check_image
 from seq_harness.messages.refusals import ImageRefused, JointsRefused
 from seq_harness.settings import InputSettings
@@ -85,8 +85,9 @@ class _JointSlot:
         self._newest: Sample | None = None
 
     def store(self, message: Any, stamp_ns: int, born_ns: int) -> None:
-        # The settings allow these three fields only.
-        found = joint_values(message, self._settings.joints, self._settings.field)  # type: ignore[arg-type]
+        # The settings allow no other fields.
+        field = cast(Field, self._settings.field)
+        found = joint_values(message, self._settings.joints, field)
         for name, value in found.items():
             self._joints[name] = (value, stamp_ns, born_ns)
         if len(self._joints) < len(self._settings.joints):

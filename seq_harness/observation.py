@@ -85,7 +85,7 @@ class ObservationSpec:
 
     @property
     def keys(self) -> set[str]:
-        """The keys that an observation has."""
+        """Return the keys that an observation has."""
         return {*self._readers, *self._text('')}
 
     def observe(self, snapshot: Snapshot, t_ns: int, instruction: str) -> SampledObservation:

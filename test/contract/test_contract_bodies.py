@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-
 from seq_harness.contract import (
     Contents,
     contents_of,

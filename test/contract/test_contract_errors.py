@@ -4,7 +4,6 @@ from typing import Any
 
 from pydantic import ValidationError
 import pytest
-
 from seq_harness.contract import (
     code_of_status,
     ErrorBody,

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import numpy as np
 from PIL import Image
 import pytest
-
 from seq_harness.contract import (
     decode_depth,
     encode_depth,

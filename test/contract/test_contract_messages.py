@@ -4,7 +4,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 import pytest
-
 from seq_harness.contract import (
     ActRequest,
     ActResponse,

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_st
 import numpy as np
 import pytest
-
 from seq_harness.contract import MsgpackError, pack, unpack
 
 MUTATIONS = 20_000

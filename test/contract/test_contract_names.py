@@ -5,7 +5,6 @@ from pathlib import Path
 import re
 
 import pytest
-
 from seq_harness import contract
 from seq_harness.cli import schemas
 from seq_harness.contract import new_request_id, read_formats, wire, write_formats

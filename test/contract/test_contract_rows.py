@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from seq_harness.contract import Actions, rows_of, RowsRefused
 
 OBJECT = object()

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import ValidationError
 import pytest
-
 from seq_harness.contract import check_reach, obs_schedule, Observations, ReachRefused, Schedule
 from seq_harness.contract.obs_schedule import Keys
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from seq_harness.contract import obs_schedule, Observations, Schedule
 from seq_harness.contract.obs_schedule import Keys
 
