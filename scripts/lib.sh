@@ -170,17 +170,17 @@ install_list() {
 
 # Print a Python that can make the environment: with the sourced ROS 2 in it, where one is sourced.
 find_python() {
-  local candidate needs='sys.version_info >= (3, 10)'
+  local candidate needs='(3, 10) <= sys.version_info < (3, 15)' # What the wheels are made for.
   [[ $# -eq 0 ]] || needs+=' and importlib.util.find_spec("rclpy")'
-  for candidate in ${PYTHON:+"$PYTHON"} python3 python3.12 python3.11 python3.13 python3.10 \
-    /usr/bin/python3; do
+  for candidate in ${PYTHON:+"$PYTHON"} python3 python3.12 python3.11 python3.13 python3.14 \
+    python3.10 /usr/bin/python3; do
     if "$candidate" -c "import ensurepip, importlib.util, sys, venv; sys.exit(not ($needs))" \
       >/dev/null 2>&1; then
       printf '%s' "$candidate"
       return
     fi
   done
-  fail 'found no Python >= 3.10 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON'
+  fail 'found no Python from 3.10 to 3.14 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON'
 }
 
 # --- The package in the environment ----------------------------------------------------------
