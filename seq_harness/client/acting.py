@@ -10,21 +10,22 @@ from typing import Any, NoReturn
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally
-from seq_harness.client.link import Link, NotReady, OPEN_S
+from seq_harness.client.link import Link, OPEN_S
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
-from seq_harness.client.packing import map_of, pack_observation
+from seq_harness.client.packing import pack_observation
 from seq_harness.client.posts import Question
-from seq_harness.client.uploader import Uploader
-from seq_harness.client.verdict import judge, Judgement, Verdict
-from seq_harness.client.websocket import (
+from seq_harness.client.transport import (
     AnswerTimedOut,
     Connection,
     ConnectionLost,
     HandshakeRefused,
+    NotReady,
     Reply,
     Unreachable,
 )
+from seq_harness.client.uploader import Uploader
+from seq_harness.client.verdict import judge, Judgement, Verdict
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.msgpack import pack
@@ -41,6 +42,9 @@ from seq_harness.playback.uplink import (
 BUSY_FIRST_S = 0.05
 BUSY_LAST_S = 1.0
 """How long to wait for a free place: from the first to the last, doubling, with jitter."""
+
+MAX_RENEWALS = 5
+"""How often one act has the worker's coordinates asked for anew."""
 
 UNKNOWN_FATE = (ErrorCode.TIMEOUT, ErrorCode.UPSTREAM_ERROR)
 """Answers after which the act may still be running."""
@@ -128,7 +132,6 @@ class Acting:
         payload = pack_observation(step.observation, self._rules.keys)
         parts = {
             wire.KEY_INPUTS: payload,
-            wire.KEY_REQUEST_ID: pack(wire.new_request_id()),
             **self._rules.constants,
         }
         if plan is not None:
@@ -140,7 +143,7 @@ class Acting:
                 f'{self._rules.max_message_bytes}: send smaller or compressed images'
             )
         self._uploader.own(step.number, payload)
-        return _Act(step, parts, cancel)
+        return _Act(step, parts, wire.new_request_id(), cancel)
 
     def _until_answered(self, act: _Act) -> Any:
         while True:
@@ -166,6 +169,8 @@ class Acting:
         if judgement.verdict is Verdict.AWAY:
             act.sent_to = connection.instance if judgement.code in UNKNOWN_FATE else act.sent_to
             self._link.drop(connection)
+        if judgement.verdict in (Verdict.EXPIRED, Verdict.NO_PLACE):
+            self._ask_the_way(act, connection, judgement)
         if judgement.verdict in (Verdict.AWAY, Verdict.WARMING):
             self._away(act, judgement.text, judgement.retry_after_s or 0.0)
         self._back()
@@ -219,15 +224,14 @@ class Acting:
         if act.sends:
             self._tally.count('repeated')
         act.sends += 1
-        body = map_of(
-            {
-                wire.KEY_EPISODE_ID: pack(question.episode_id),
-                wire.KEY_SEQ: pack(question.seq),
-                **act.parts,
-            }
-        )
+        parts = {
+            wire.KEY_EPISODE_ID: pack(question.episode_id),
+            wire.KEY_SEQ: pack(question.seq),
+            **act.parts,
+        }
+        within_s = self._rules.act_timeout_s
         try:
-            return connection.call(wire.ACT, body, self._rules.act_timeout_s, act.cancel)
+            return connection.call(wire.ACT, parts, within_s, act.cancel, act.request_id)
         except AnswerTimedOut as error:
             self._link.drop(connection)
             raise ActAbandoned(f'step {act.step.number}: {error}') from error
@@ -245,6 +249,16 @@ class Acting:
         for warning in _warnings(reply):
             self._notices.say(f'warning: {warning[:40]}', f'the worker warns: {warning}')
         return reply.body[wire.KEY_OUTPUTS]
+
+    def _ask_the_way(self, act: _Act, connection: Connection, judgement: Judgement) -> NoReturn:
+        """Ask who gave us the worker's coordinates for others, as far as anybody did."""
+        no_place = judgement.verdict is Verdict.NO_PLACE
+        act.renewals += 1
+        if act.renewals > MAX_RENEWALS or not self._link.renew(connection, give_back=no_place):
+            if not no_place:
+                raise PolicyError(judgement.text)
+            self._link.drop(connection)
+        self._away(act, judgement.text, judgement.retry_after_s or 0.0)
 
     def _try_differently(self, act: _Act, judgement: Judgement) -> NoReturn:
         """Do what the worker needs before the same act goes again, or raise what it says."""
@@ -295,10 +309,13 @@ class _Act:
 
     step: Step
     parts: Mapping[str, bytes]
+    request_id: str
     cancel: Cancel
     sent_to: str | None = None
     """The worker process that may have begun it, and did not say how it went."""
     sends: int = 0
+    renewals: int = 0
+    """How often the worker's coordinates were asked for anew."""
     helped: bool = False
     """Whether the worker was given what it lacked; that is done once."""
     busy_s: float = BUSY_FIRST_S

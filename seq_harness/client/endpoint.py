@@ -1,4 +1,4 @@
-"""Where a worker is, and with which secret it is spoken to."""
+"""Where a worker or a gateway is, and with which secret it is spoken to."""
 
 from __future__ import annotations
 
@@ -19,19 +19,53 @@ class EndpointRefused(ValueError):
     """An address that must not, or cannot, be spoken to as it is; says what to change."""
 
 
+WEBSOCKET = ('ws', 'wss')
+SECURE = ('wss', 'https')
+
+FINGERPRINT_DIGITS = 64
+"""Hex digits of a sha256."""
+
+
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a worker's websocket; its text shows no secret."""
+    """The address of a worker's websocket or of its HTTP binding; its text shows no secret."""
 
     url: str
     direct: bool
     """Whether the host is on this machine or its network, so that no proxy lies between."""
     token: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
+    fingerprint: str | None = None
+    """The sha256 in hex of the one certificate that is trusted, in place of what `tls` trusts."""
     max_message_bytes: int = MAX_MESSAGE_BYTES
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def is_websocket(self) -> bool:
+        """Tell which binding it is."""
+        return urlsplit(self.url).scheme in WEBSOCKET
+
+    @property
+    def is_secure(self) -> bool:
+        """Tell whether it is spoken to in TLS."""
+        return urlsplit(self.url).scheme in SECURE
+
+    @property
+    def host(self) -> str:
+        """Return the host without the brackets of an IPv6 address."""
+        return urlsplit(self.url).hostname or ''
+
+    @property
+    def port(self) -> int:
+        """Return the port, by default the scheme's."""
+        return urlsplit(self.url).port or (443 if self.is_secure else 80)
+
+    @property
+    def path(self) -> str:
+        """Return the path, which the HTTP binding's own are put behind."""
+        return urlsplit(self.url).path
 
     @classmethod
     def read(
@@ -41,29 +75,32 @@ class Endpoint:
         *,
         allow_plaintext: bool = False,
         tls: ssl.SSLContext | None = None,
+        fingerprint: str | None = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
     ) -> Endpoint:
         """
-        Read the address of a worker; a URL without a path means the websocket's own.
+        Read an address; a websocket's URL without a path means that of the binding.
 
         Raises
         ------
         UnknownScheme, EndpointRefused
             The scheme is no worker's, the host is missing, the URL holds a secret, or the token
-            would travel in clear to another machine without `allow_plaintext`.
+            would travel in clear to another machine without `allow_plaintext`, or the fingerprint
+            is none.
 
         """
         scheme = scheme_of(url).removeprefix(PREFIX)
         parts = urlsplit(url)
         host = _host(parts)
-        if token is not None and scheme == 'ws' and not _is_loopback(host):
+        if token is not None and scheme not in SECURE and not _is_loopback(host):
             _check_plaintext(host, allow_plaintext)
-        path = parts.path if parts.path not in ('', '/') else WS_PATH
+        own_path = WS_PATH if scheme in WEBSOCKET else ''
         return cls(
-            url=f'{scheme}://{parts.netloc}{path}',
+            url=f'{scheme}://{parts.netloc}{parts.path.rstrip("/") or own_path}',
             direct=_is_near(host),
             token=token,
             tls=tls,
+            fingerprint=_fingerprint(fingerprint) if fingerprint else None,
             max_message_bytes=max_message_bytes,
         )
 
@@ -86,9 +123,19 @@ def _host(parts: SplitResult) -> str:
 def _check_plaintext(host: str, allowed: bool) -> None:
     if not allowed:
         raise EndpointRefused(
-            f'the token would travel in clear to {host}: use wss://, or allow_plaintext where the '
-            'network itself is trusted'
+            f'the token would travel in clear to {host}: use wss:// or https://, or '
+            'allow_plaintext where the network itself is trusted'
         )
+
+
+def _fingerprint(text: str) -> str:
+    digits = text.replace(':', '').strip().lower()
+    if len(digits) != FINGERPRINT_DIGITS or not set(digits) <= set('0123456789abcdef'):
+        raise EndpointRefused(
+            f"a fingerprint is the {FINGERPRINT_DIGITS} hex digits of a certificate's sha256, got "
+            f'{text[:100]!r}: openssl x509 -in CERT -noout -fingerprint -sha256 shows it'
+        )
+    return digits
 
 
 def _is_loopback(host: str) -> bool:

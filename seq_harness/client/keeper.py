@@ -8,7 +8,7 @@ import threading
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.link import Link
 from seq_harness.client.notices import Notices
-from seq_harness.client.websocket import HandshakeRefused, Unreachable
+from seq_harness.client.transport import HandshakeRefused, Unreachable
 
 LOOK_S = 1.0
 """How often the connection is looked at."""

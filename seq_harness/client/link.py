@@ -6,31 +6,23 @@ from collections.abc import Callable
 import threading
 
 from seq_harness.client.cancel import Cancel
-from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.verdict import judge, Verdict
-from seq_harness.client.websocket import (
+from seq_harness.client.transport import (
     AnswerTimedOut,
     Connection,
     ConnectionLost,
     HandshakeRefused,
-    open_connection,
+    NotReady,
     Reply,
+    Route,
     Unreachable,
 )
+from seq_harness.client.verdict import judge, Verdict
 
 OPEN_S = 5.0
 """How long one attempt to connect and to be greeted may take."""
 
 Hello = Callable[[Connection, Cancel], Reply]
 """The first request on a new connection; its answer names the worker process."""
-
-
-class NotReady(Unreachable):
-    """The worker is there, and does not serve its policy yet."""
-
-    def __init__(self, text: str, retry_after_s: float) -> None:
-        super().__init__(text)
-        self.retry_after_s = retry_after_s
 
 
 class Link:
@@ -41,8 +33,8 @@ class Link:
     it. `close` may be called from any.
     """
 
-    def __init__(self, endpoint: Endpoint, hello: Hello) -> None:
-        self._endpoint = endpoint
+    def __init__(self, route: Route, hello: Hello) -> None:
+        self._route = route
         self._hello = hello
         self._changed = threading.Condition()  # held for a few assignments
         self._connection: Connection | None = None  # under _changed
@@ -77,12 +69,15 @@ class Link:
         with cancel.calling(self._wake), self._changed:
             self._changed.wait_for(lambda: not self._opening or cancel.is_set(), within_s)
             if self._opening:
-                raise Unreachable(f'{self._endpoint} is still being connected to')
-            if self._connection is not None and self._connection.is_open:
-                return self._connection
+                raise Unreachable(f'{self._route} is still being connected to')
+            held = self._connection
+            if held is not None and held.is_open and self._route.leads_to(held):
+                return held
             self._opening = True
         made = None
         try:
+            if held is not None:
+                held.close()
             made = self._open(within_s, cancel)
         finally:
             self._done_opening(made)
@@ -90,10 +85,22 @@ class Link:
 
     def drop(self, connection: Connection) -> None:
         """End a connection that failed, so that the next one is made anew."""
-        connection.abort()
+        connection.close()
+        self._route.failed()
         with self._changed:
             if self._connection is connection:
                 self._connection = None
+
+    def renew(self, connection: Connection, give_back: bool = False) -> bool:
+        """
+        End a connection that the worker no longer serves, and look for the worker anew.
+
+        Tells whether there is anybody who knows where it is; if not, the worker's word stands.
+        """
+        if not self._route.renew(give_back):
+            return False
+        self.drop(connection)
+        return True
 
     def close(self) -> None:
         """Say goodbye and end the connection."""
@@ -103,11 +110,12 @@ class Link:
             held.close()
 
     def _open(self, within_s: float, cancel: Cancel) -> Connection:
-        connection = open_connection(self._endpoint, within_s, cancel)
+        connection = self._route.open(within_s, cancel)
         try:
             connection.instance = self._greet(connection, cancel)
         except BaseException:
-            connection.abort()
+            connection.close()
+            self._route.failed()
             raise
         return connection
 
@@ -126,12 +134,12 @@ class Link:
         try:
             reply = self._hello(connection, cancel)
         except (ConnectionLost, AnswerTimedOut) as error:
-            raise Unreachable(f'{self._endpoint}: {error}') from error
+            raise Unreachable(f'{self._route}: {error}') from error
         judgement = judge(reply)
-        if judgement.verdict in (Verdict.WARMING, Verdict.BUSY, Verdict.AWAY):
+        if judgement.verdict in (Verdict.WARMING, Verdict.BUSY, Verdict.NO_PLACE, Verdict.AWAY):
             raise NotReady(judgement.text, judgement.retry_after_s or 0.0)
         if judgement.verdict is not Verdict.ANSWERED:
-            raise HandshakeRefused(f'{self._endpoint} refused to serve: {judgement.text}')
+            raise HandshakeRefused(f'{self._route} refused to serve: {judgement.text}')
         if reply.instance is None:
-            raise HandshakeRefused(f'{self._endpoint} does not name its instance')
+            raise HandshakeRefused(f'{self._route} does not name its instance')
         return reply.instance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgpack  # type: ignore[import-untyped]
 from seq_harness.client.posts import Post
@@ -30,8 +30,15 @@ def pack_observation(observation: Observation, keys: Keys) -> bytes:
 
 def map_of(parts: Mapping[str, bytes]) -> bytes:
     """Put a map together from its keys and their packed values."""
-    entries = (part for key, value in parts.items() for part in (pack(key), value))
-    return b''.join((msgpack.Packer().pack_map_header(len(parts)), *entries))
+    return b''.join(pieces_of(parts))
+
+
+def pieces_of(parts: Mapping[str, bytes]) -> Iterator[bytes]:
+    """Iterate over what, one after another, makes a map of keys and their packed values."""
+    yield msgpack.Packer().pack_map_header(len(parts))
+    for key, value in parts.items():
+        yield pack(key)
+        yield value
 
 
 def list_of(parts: Iterable[bytes]) -> bytes:
@@ -40,15 +47,13 @@ def list_of(parts: Iterable[bytes]) -> bytes:
     return b''.join((msgpack.Packer().pack_array_header(len(items)), *items))
 
 
-def observe_body(post: Post) -> bytes:
+def observe_parts(post: Post) -> dict[str, bytes]:
     """Make the body of a post."""
-    return map_of(
-        {
-            wire.KEY_EPISODE_ID: pack(post.episode_id),
-            wire.KEY_FRAMES: list_of(
-                map_of({wire.KEY_SEQ: pack(seq), wire.KEY_INPUTS: payload})
-                for seq, payload in post.frames
-            ),
-            wire.KEY_SKIPPED: pack(list(post.skipped)),
-        }
-    )
+    return {
+        wire.KEY_EPISODE_ID: pack(post.episode_id),
+        wire.KEY_FRAMES: list_of(
+            map_of({wire.KEY_SEQ: pack(seq), wire.KEY_INPUTS: payload})
+            for seq, payload in post.frames
+        ),
+        wire.KEY_SKIPPED: pack(list(post.skipped)),
+    }

@@ -17,8 +17,12 @@ SEQUENCE = 'seq_harness.client.sequence:SequencePolicy'
 WIRES: Mapping[str, str] = {
     'ws': SEQUENCE,
     'wss': SEQUENCE,
+    'http': SEQUENCE,
+    'https': SEQUENCE,
     'seq+ws': SEQUENCE,
     'seq+wss': SEQUENCE,
+    'seq+http': SEQUENCE,
+    'seq+https': SEQUENCE,
 }
 """Scheme to MODULE:CLASS, imported when it is chosen: one line a wire."""
 

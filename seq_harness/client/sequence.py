@@ -1,4 +1,4 @@
-"""The robot's side of the websocket binding: one policy, its connection and its episodes."""
+"""The robot's side of the worker wire: one policy, its connections and its episodes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import time
 from typing import Any
 import uuid
 
-from pydantic import ValidationError
 from seq_harness.client.acting import Acting, ActRules, Wires
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.figures import ActTally
+from seq_harness.client.gateway import GatewayRoute, Wanted
+from seq_harness.client.greeting import Greeting, ping
 from seq_harness.client.keeper import Keeper
-from seq_harness.client.link import Link, NotReady
+from seq_harness.client.link import Link
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
 from seq_harness.client.posts import StreamLimits, WhenBehind
+from seq_harness.client.routes import DirectRoute
 from seq_harness.client.scope import SequenceScope
 from seq_harness.client.stream import ObservationStream
+from seq_harness.client.transport import NotReady, Route, Unreachable
 from seq_harness.client.uploader import Uploader
-from seq_harness.client.websocket import Connection, HandshakeRefused, Reply, Unreachable
 from seq_harness.contract import obs_schedule, wire
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.limits import MAX_MESSAGE_BYTES
@@ -34,9 +36,6 @@ from seq_harness.playback.uplink import Retired, Step, WorkerLost
 
 ATTEMPT_S = 0.25
 """How long to wait before connecting again to a worker that is not there yet."""
-
-HELLO_S = 5.0
-"""How long the first request on a connection may take."""
 
 ENVELOPE_BYTES = 4096
 """What a message holds beside its observations, at the most."""
@@ -54,7 +53,7 @@ class PolicyClosed(RuntimeError):
 
 class SequencePolicy:
     """
-    A policy served by a worker behind `/v1/ws`.
+    A policy served by a worker, over the websocket or over HTTP.
 
     `connect` and `warm_up` block and may be interrupted by `close` from any thread; the rest
     returns at once.
@@ -67,6 +66,8 @@ class SequencePolicy:
         *,
         allow_plaintext: bool = False,
         tls: ssl.SSLContext | None = None,
+        fingerprint: str | None = None,
+        via_gateway: bool = False,
         reconnect_s: float = 5.0,
         act_timeout_s: float = 30.0,
         max_request_age_s: float = 10.0,
@@ -86,13 +87,18 @@ class SequencePolicy:
         Parameters
         ----------
         url
-            `ws://host:port` or `wss://host:port`; the path is that of the binding unless given.
+            `ws://host:port`, `http://host:port` or their secure kin; the path is that of the
+            binding unless given.
         token
-            The worker's bearer.
+            The worker's bearer, or the gateway's.
         allow_plaintext
             Let the token travel in clear to another machine.
         tls
-            What to trust of a `wss` worker, in place of the system's certificates.
+            What to trust of a secure worker, in place of the system's certificates.
+        fingerprint
+            The sha256 of the one certificate to trust, in hex, in place of those.
+        via_gateway
+            Ask the server at `url` where the worker is, and hold a place there.
         reconnect_s
             How long a lost worker is looked for during an episode.
         act_timeout_s
@@ -120,28 +126,38 @@ class SequencePolicy:
             The URL is no worker's, or must not be spoken to as it is.
 
         """
-        self._endpoint = Endpoint.read(
+        endpoint = Endpoint.read(
             url,
             token,
             allow_plaintext=allow_plaintext,
             tls=tls,
+            fingerprint=fingerprint,
             max_message_bytes=max_message_bytes,
+        )
+        self._notices = Notices(on_state)
+        self._cancel = Cancel()
+        request = {wire.KEY_MODEL: model, wire.KEY_EMBODIMENT: embodiment}
+        self._route: Route
+        if via_gateway:
+            wanted = Wanted(model, embodiment, allow_plaintext, max_message_bytes)
+            gateway = GatewayRoute(endpoint, wanted, self._notices.say, self._cancel)
+            self._route, declared = gateway, gateway.declared
+        else:
+            self._route, declared = DirectRoute(endpoint, self._notices.say), _nothing
+        self._greeting = Greeting(
+            str(endpoint), {k: v for k, v in request.items() if v is not None}, declared
         )
         self._reconnect_s = reconnect_s
         self._act_timeout_s = act_timeout_s
         self._max_request_age_s = max_request_age_s
         self._connect_timeout_s = connect_timeout_s
-        self._model = model
         self._embodiment = embodiment
         self._seed = seed
         self._params = params
         self._when_behind = when_behind
         self._limits = limits
-        self._notices = Notices(on_state)
-        self._cancel = Cancel()
-        self._link = Link(self._endpoint, self._hello)
+        self._link = Link(self._route, self._greeting)
         self._keeper: Keeper | None = None
-        self._declaration: WorkerDeclaration | None = None  # replaced whole, by who connects
         self._schedule: Schedule | None = None  # written once, by `connect`
         # Replaced whole, by the thread that opens episodes.
         self._scopes: tuple[SequenceScope, ...] = ()
@@ -177,10 +193,11 @@ class SequencePolicy:
         declaration = self._known_declaration()
         self._schedule = obs_schedule.of(declaration.observations, _rate_hz(declaration))
         obs_schedule.check_reach(self._schedule, declaration.max_stream_frames)
+        _check_observes(self._schedule, declaration)
         cast_params(declaration.params, self._params)
         if self._keeper is None:
             self._keeper = Keeper(self._link, self._notices, self._cancel, self._idle)
-        self._notices.say('link', f'connected to {self._endpoint}')
+        self._notices.say('link', f'connected to {self._route}')
         return declaration
 
     def warm_up(self, observation: Observation) -> None:
@@ -224,7 +241,7 @@ class SequencePolicy:
 
     def figures(self) -> dict[str, Any]:
         """Return plain figures of the connection and of the newest episode, for people."""
-        newest, declaration = self._newest, self._declaration
+        newest, declaration = self._newest, self._greeting.declaration
         return {
             'connected': self.connected,
             'instance': declaration.instance if declaration is not None else None,
@@ -245,6 +262,7 @@ class SequencePolicy:
         for scope in scopes:
             scope.join(deadline_s)
         self._link.close()
+        self._route.close()
 
     def _try_to_connect(self, deadline_s: float) -> float | None:
         """Return None once connected, or how long to wait before the next attempt."""
@@ -261,39 +279,10 @@ class SequencePolicy:
             raise PolicyClosed('closed while connecting')
         if left_s <= wait_s:
             raise WorkerLost(
-                f'no worker served at {self._endpoint} within {self._connect_timeout_s:g} s: '
-                f'{reason}'
+                f'no worker served at {self._route} within {self._connect_timeout_s:g} s: {reason}'
             )
         self._notices.say('link', f'waiting for the worker: {reason}', again_s=PROGRESS_S)
         return wait_s
-
-    def _hello(self, connection: Connection, cancel: Cancel) -> Reply:
-        body: dict[str, Any] = {wire.KEY_MODEL: self._model}
-        if self._embodiment is not None:
-            body[wire.KEY_EMBODIMENT] = self._embodiment
-        reply = connection.call(wire.CONNECT, pack(body), HELLO_S, cancel)
-        if reply.ok:
-            self._learn(reply)
-        return reply
-
-    def _learn(self, reply: Reply) -> None:
-        """Take the declaration, which must be the one known so far but for the instance."""
-        known = {
-            name: reply.body[name] for name in reply.body if name in WorkerDeclaration.model_fields
-        }
-        try:
-            declaration = WorkerDeclaration.model_validate(known)
-        except ValidationError as error:
-            raise HandshakeRefused(
-                f'{self._endpoint} declares its policy in a way that is not understood: {error}'
-            ) from error
-        before = self._declaration
-        if before is not None and _facts(declaration) != _facts(before):
-            raise HandshakeRefused(
-                f'{self._endpoint} serves another policy than the one this robot was configured '
-                'for: configure again'
-            )
-        self._declaration = declaration
 
     def _open(
         self, clock_ns: Callable[[], int], act_timeout_s: float, max_request_age_s: float
@@ -302,7 +291,7 @@ class SequencePolicy:
         tally = ActTally()
         uploader = self._uploader(declaration)
         rules = self._rules(declaration, act_timeout_s, max_request_age_s)
-        outage = Outage(str(self._endpoint), self._reconnect_s)
+        outage = Outage(str(self._route), self._reconnect_s)
         wires = Wires(self._link, outage, uploader, self._notices, tally)
         before = self._link.opened
         scope = SequenceScope(
@@ -327,7 +316,7 @@ class SequencePolicy:
             self._limits or _limits(declaration),
             self._when_behind or declared,
         )
-        return Uploader(stream, Link(self._endpoint, _ping), self._notices, self._reconnect_s)
+        return Uploader(stream, Link(self._route, ping), self._notices, self._reconnect_s)
 
     def _rules(
         self, declaration: WorkerDeclaration, act_timeout_s: float, max_request_age_s: float
@@ -349,21 +338,29 @@ class SequencePolicy:
         )
 
     def _known_declaration(self) -> WorkerDeclaration:
-        if self._declaration is None:
+        declaration = self._greeting.declaration
+        if declaration is None:
             raise RuntimeError('nothing is known of the worker yet: call connect first')
-        return self._declaration
+        return declaration
 
     def _idle(self) -> bool:
         return all(scope.closed for scope in self._scopes)
 
 
-def _facts(declaration: WorkerDeclaration) -> dict[str, Any]:
-    return declaration.model_dump(exclude={'instance'})
+def _check_observes(schedule: Schedule | None, declaration: WorkerDeclaration) -> None:
+    if obs_schedule.reads_past(schedule) and not _observes(declaration):
+        raise ValueError(
+            'the policy reads observations before its own, and its worker takes none: it names '
+            f'{declaration.formats}, and {wire.FORMAT_OBSERVE} was expected'
+        )
 
 
-def _ping(connection: Connection, cancel: Cancel) -> Reply:
-    """Ask a new connection for observations whose it is."""
-    return connection.call(wire.PING, pack({}), HELLO_S, cancel)
+def _observes(declaration: WorkerDeclaration) -> bool:
+    return wire.FORMAT_OBSERVE in declaration.formats
+
+
+def _nothing() -> None:
+    """Tell that nobody but the worker itself declares its policy."""
 
 
 def _rate_hz(declaration: WorkerDeclaration) -> float | None:

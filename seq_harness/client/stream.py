@@ -84,6 +84,11 @@ class ObservationStream:
         """Return the episode's name on the wire, another one after each restart."""
         return f'{self._episode_id}.{self._generation}' if self._generation else self._episode_id
 
+    @property
+    def has_work(self) -> bool:
+        """Tell whether the encoder or the poster may find something to do."""
+        return self._ledger.count(*PENDING, Place.SKIPPED) > 0
+
     def figures(self) -> StreamFigures:
         """Return what the stream has done so far."""
         return replace(

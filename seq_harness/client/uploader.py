@@ -9,17 +9,17 @@ import time
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.link import Link
 from seq_harness.client.notices import Notices
-from seq_harness.client.packing import map_of, observe_body, pack_observation
+from seq_harness.client.packing import observe_parts, pack_observation
 from seq_harness.client.posts import Job, Post, Question, Resend, StreamFigures
 from seq_harness.client.stream import ObservationStream
-from seq_harness.client.verdict import judge, Verdict
-from seq_harness.client.websocket import (
+from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
     HandshakeRefused,
     Reply,
     Unreachable,
 )
+from seq_harness.client.verdict import judge, Verdict
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.msgpack import pack
@@ -36,7 +36,7 @@ END_S = 2.0
 Failure = (Unreachable, HandshakeRefused, ConnectionLost, AnswerTimedOut)
 """What keeps a post from being answered."""
 
-LATER = (Verdict.BUSY, Verdict.WARMING, Verdict.AWAY, Verdict.FORGOTTEN)
+LATER = (Verdict.BUSY, Verdict.NO_PLACE, Verdict.WARMING, Verdict.AWAY, Verdict.FORGOTTEN)
 """Answers after which the same numbers are posted again."""
 
 
@@ -131,8 +131,7 @@ class Uploader:
         """Take a step as an act's own, and decide what becomes of those before it."""
         with self._lock:
             self._stream.begin_act(number)
-            self._to_encode.notify()
-            self._to_post.notify()
+            self._wake_threads()
 
     def own(self, number: int, payload: bytes) -> None:
         """Take the packed observation of the act."""
@@ -157,19 +156,19 @@ class Uploader:
         """Note that the act is not under way any more, and may go again."""
         with self._lock:
             self._stream.returned(number)
-            self._to_post.notify()
+            self._wake_threads()
 
     def served(self, question: Question) -> None:
         """Note that the act was answered."""
         with self._lock:
             self._stream.served(question)
-            self._to_post.notify()
+            self._wake_threads()
 
     def unanswered(self, number: int) -> None:
         """End an act without an answer."""
         with self._lock:
             self._stream.unanswered(number)
-            self._to_post.notify()
+            self._wake_threads()
 
     def resend(self, wire_from: int) -> Resend:
         """Send again what the worker lacks, at once."""
@@ -191,6 +190,12 @@ class Uploader:
         with self._lock:
             self._stream.restart()
             self._began_anew()
+
+    def _wake_threads(self) -> None:
+        # Waking a thread for nothing costs an act more than packing its observation.
+        if self._stream.has_work:
+            self._to_encode.notify()
+            self._to_post.notify()
 
     def _began_anew(self) -> None:
         self._hold_until_s = 0.0
@@ -262,7 +267,7 @@ class Uploader:
         if self.meet(connection.instance) != post.generation:
             return None
         try:
-            return connection.call(wire.OBSERVE, observe_body(post), within_s, self._posting)
+            return connection.call(wire.OBSERVE, observe_parts(post), within_s, self._posting)
         except (ConnectionLost, AnswerTimedOut):
             self._link.drop(connection)
             raise
@@ -303,7 +308,7 @@ class Uploader:
             return
         try:
             connection = self._link.connection(END_S, self._cancel)
-            body = map_of({wire.KEY_EPISODE_ID: pack(episode_id)})
-            connection.call(wire.EPISODE_END, body, END_S, self._cancel)
+            parts = {wire.KEY_EPISODE_ID: pack(episode_id)}
+            connection.call(wire.EPISODE_END, parts, END_S, self._cancel)
         except Failure:
             pass  # the worker ends an idle episode by itself

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from seq_harness.client.websocket import Reply
+from seq_harness.client.transport import Reply
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorBody, ErrorCode, read_error
+
+HEAD_OF_LINE_S = 1.0
+IN_LINE_S = 2.0
+LINE_DEFAULT_S = 5.0
+LINE_LAST_S = 30.0
+"""Waits in a line: the shortest at its head and behind it, the usual one, the longest."""
 
 
 class Verdict(Enum):
@@ -24,6 +30,10 @@ class Verdict(Enum):
     """The worker is not ready: the same act again, while the reconnect time lasts."""
     AWAY = 'away'
     """It cannot answer on this connection: connect again, then the same act."""
+    NO_PLACE = 'no place'
+    """The place that was held is gone: give it back, and ask for another."""
+    EXPIRED = 'expired'
+    """The secret is not the worker's any more: ask for its coordinates anew."""
     FORGOTTEN = 'forgotten'
     """The worker has lost the episode: begin it anew there."""
     FAILED = 'failed'
@@ -53,7 +63,7 @@ def judge(reply: Reply) -> Judgement:
         _verdict(error),
         error.code,
         _text(error),
-        error.retry_after_s,
+        _retry_after_s(error),
         _resend_from(error.details),
     )
 
@@ -64,11 +74,22 @@ def _verdict(error: ErrorBody) -> Verdict:
         return Verdict.RESEND
     if reason == wire.EPISODE_LOST or reason in wire.COPY_LOST_REASONS:
         return Verdict.FORGOTTEN
-    if error.code is ErrorCode.WARMING:
+    if error.code is ErrorCode.WARMING or wire.DETAIL_QUEUE_POSITION in error.details:
         return Verdict.WARMING
-    if error.code is ErrorCode.BUSY and reason != wire.NO_PLACE:
-        return Verdict.BUSY
+    if error.code is ErrorCode.BUSY:
+        return Verdict.NO_PLACE if reason == wire.NO_PLACE else Verdict.BUSY
+    if error.code is ErrorCode.UNAUTHENTICATED:
+        return Verdict.EXPIRED
     return Verdict.AWAY if error.retryable else Verdict.FAILED
+
+
+def _retry_after_s(error: ErrorBody) -> float | None:
+    """Return how long to wait; in a line, not so often that the line is slowed."""
+    place = error.details.get(wire.DETAIL_QUEUE_POSITION)
+    if not isinstance(place, int):
+        return error.retry_after_s
+    soonest_s = HEAD_OF_LINE_S if place <= 1 else IN_LINE_S
+    return min(max(error.retry_after_s or LINE_DEFAULT_S, soonest_s), LINE_LAST_S)
 
 
 def _text(error: ErrorBody) -> str:
@@ -78,6 +99,9 @@ def _text(error: ErrorBody) -> str:
     eta_s = error.details.get(wire.DETAIL_ETA_S)
     if error.code is ErrorCode.WARMING and isinstance(eta_s, (int, float)):
         return f'{error.code.value}: {error.detail}; about {eta_s:.0f} s more'
+    place = error.details.get(wire.DETAIL_QUEUE_POSITION)
+    if isinstance(place, int):
+        return f'{error.code.value}: {error.detail}; place {place} in the line'
     hint = f' ({error.hint})' if error.hint else ''
     return f'{error.code.value}: {error.detail}{hint}'
 

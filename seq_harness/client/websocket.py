@@ -2,162 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, ExitStack, suppress
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 import logging
-import socket
-import ssl
-import struct
 import threading
 import time
-from typing import Any
 
 from seq_harness.client.cancel import Cancel
+from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.packing import map_of
+from seq_harness.client.opening import opened
+from seq_harness.client.packing import pieces_of
+from seq_harness.client.transport import (
+    AnswerTimedOut,
+    ConnectionLost,
+    HandshakeRefused,
+    Parts,
+    Reply,
+    Unreachable,
+)
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidStatus,
-    NegotiationError,
-    WebSocketException,
-)
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
 from websockets.protocol import State
-from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
 
 CLOSE_S = 1.0
 """How long a peer is given to answer a close."""
 
-STALL_S = 5.0
-"""How long a send may make no progress at all before the connection counts as lost."""
+CHUNK_BYTES = 1 << 16
+"""The most that is received at once."""
 
-KEEPALIVE = {
-    'TCP_USER_TIMEOUT': int(STALL_S * 1e3),
-    'TCP_KEEPIDLE': 2,
-    'TCP_KEEPINTVL': 1,
-    'TCP_KEEPCNT': 3,
-}
-"""A host that is gone is found out 5 s after its last sign of life."""
+FORMATS = frozenset({wire.FORMAT_MSGPACK, wire.FORMAT_OBSERVE})
+"""What the binding always carries."""
 
 wire_log = logging.getLogger('seq_harness.client.websocket')
 # At DEBUG the library logs the headers of the handshake, and with them the token.
 wire_log.setLevel(logging.WARNING)
 
 
-class Unreachable(Exception):
-    """No connection was made, and trying again may help."""
-
-
-class HandshakeRefused(Exception):
-    """The peer will not speak to us, and trying again will not help; says why."""
-
-
-class ConnectionLost(Exception):
-    """The connection ended before the answer; `sent` tells whether the request was out."""
-
-    def __init__(self, reason: str, sent: bool) -> None:
-        super().__init__(reason)
-        self.sent = sent
-
-
-class AnswerTimedOut(Exception):
-    """No answer came in time; the connection is closed, so that it cannot come late."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a worker answered."""
-
-    status: int
-    body: Mapping[str, Any]
-
-    @property
-    def ok(self) -> bool:
-        """Tell whether it is a success."""
-        return 200 <= self.status < 300
-
-    @property
-    def instance(self) -> str | None:
-        """Return the worker process that answered, where it says so."""
-        said = self.body.get(wire.KEY_INSTANCE)
-        return said if isinstance(said, str) else None
-
-
-class Connection:
+class WebsocketConnection:
     """
-    An open websocket, used by one thread at a time.
+    An open websocket, used by one thread at a time, which reads it itself.
 
-    `abort` alone may be called from any thread.
+    `abort` and `is_open` alone may be called from any thread.
     """
 
-    def __init__(self, stack: ExitStack, socket_: ClientConnection) -> None:
-        self._stack = stack
-        self._ws = socket_
+    formats = FORMATS
+
+    def __init__(self, channel: Channel, protocol: ClientProtocol) -> None:
+        self._channel = channel
+        self._protocol = protocol
+        self._using = threading.Lock()  # held by the one thread that uses the connection
+        self._frames: deque[Frame] = deque()  # received, and not looked at; under _using
         self._id = 0
         self.instance = ''
-        """The worker process it leads to, once that is known."""
 
     @property
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
-        return self._ws.protocol.state is State.OPEN
+        if self._using.acquire(blocking=False):
+            try:
+                self._catch_up()
+            finally:
+                self._using.release()
+        return self._protocol.state is State.OPEN
 
-    def call(self, method: str, body: bytes, within_s: float, cancel: Cancel) -> Reply:
-        """
-        Send a request with a packed body, and wait for its answer.
-
-        Raises
-        ------
-        ConnectionLost
-            The connection ended first, or `cancel` was set.
-        AnswerTimedOut
-            No answer came within `within_s`, in seconds.
-
-        """
-        self._id += 1
-        deadline = time.monotonic() + within_s
-        with cancel.calling(self.abort):
-            self._send(_request(self._id, method, body))
+    def call(
+        self,
+        method: str,
+        parts: Parts,
+        within_s: float,
+        cancel: Cancel,
+        request_id: str | None = None,
+    ) -> Reply:
+        """Send a request and wait for its answer (Connection)."""
+        deadline_s = time.monotonic() + within_s
+        with self._using, cancel.calling(self.abort):
+            self._id += 1
+            self._send(_request(self._id, method, parts, request_id), deadline_s)
             while True:
-                number, reply = self._receive(deadline, within_s)
+                number, reply = self._receive(deadline_s, within_s)
                 if number == self._id:
                     return reply
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
-        with suppress(OSError):
-            self._ws.socket.shutdown(socket.SHUT_RDWR)
+        self._channel.abort()
 
     def close(self) -> None:
         """Say goodbye and end the connection, within `CLOSE_S`."""
-        with suppress(WebSocketException, OSError):
-            self._stack.close()
+        if self._using.acquire(blocking=False):
+            try:
+                self._say_goodbye()
+            finally:
+                self._using.release()
+        self._channel.close()
 
-    def _send(self, message: bytes) -> None:
-        try:
-            self._ws.send(message)
-        except (ConnectionClosed, OSError) as error:
-            raise ConnectionLost(_told(error), sent=False) from error
+    def open(self, endpoint: Endpoint, deadline_s: float) -> None:
+        """Shake hands, or say why that failed."""
+        request = self._protocol.connect()
+        if endpoint.token is not None:
+            request.headers[wire.HEADER_AUTHORIZATION] = wire.BEARER + endpoint.token
+        self._protocol.send_request(request)
+        self._flush(deadline_s)
+        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
+            self._read_on(deadline_s)
+        error = self._protocol.handshake_exc
+        if error is not None:
+            raise _refusal(endpoint, error) from error
+        if self._protocol.subprotocol is None:
+            raise HandshakeRefused(_no_worker(endpoint))
 
-    def _receive(self, deadline: float, within_s: float) -> tuple[int, Reply]:
+    def _send(self, message: bytes, deadline_s: float) -> None:
         try:
-            message = self._ws.recv(timeout=max(0.0, deadline - time.monotonic()))
-            return _read(message)
+            self._protocol.send_binary(message)
+            self._flush(deadline_s)
+        except (WebSocketException, OSError) as error:
+            self.abort()
+            raise ConnectionLost(self._told(error), sent=False) from error
+
+    def _receive(self, deadline_s: float, within_s: float) -> tuple[int, Reply]:
+        try:
+            return _read(self._next_message(deadline_s))
         except TimeoutError:
             self.abort()
             raise AnswerTimedOut(f'no answer came within {within_s:g} s') from None
-        except (ConnectionClosed, OSError) as error:
-            raise ConnectionLost(_told(error), sent=True) from error
+        except (WebSocketException, OSError) as error:
+            raise ConnectionLost(self._told(error), sent=True) from error
         except MsgpackError as error:
             self.abort()
             raise ConnectionLost(f'an answer could not be read: {error}', sent=True) from error
 
+    def _next_message(self, deadline_s: float) -> bytes:
+        """Return the next message, put together from its frames."""
+        pieces: list[bytes] = []
+        while True:
+            while not self._frames:
+                if self._protocol.state is not State.OPEN:
+                    raise self._closed()
+                self._read_on(deadline_s)
+            frame = self._frames.popleft()
+            if frame.opcode is Opcode.TEXT:
+                raise MsgpackError('it is text, and answers are binary')
+            pieces.append(bytes(frame.data))
+            if frame.fin:
+                return pieces[0] if len(pieces) == 1 else b''.join(pieces)
 
-def open_connection(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Connection:
+    def _closed(self) -> WebSocketException:
+        """See a close through, and return what it says."""
+        deadline_s = time.monotonic() + CLOSE_S
+        with suppress(OSError, WebSocketException):
+            while self._protocol.state is not State.CLOSED:
+                self._read_on(deadline_s)
+        self._lose()
+        return self._protocol.close_exc
+
+    def _read_on(self, deadline_s: float) -> None:
+        """Receive what comes next, and send what it calls for."""
+        received = self._channel.receive(CHUNK_BYTES, deadline_s)
+        if received:
+            self._protocol.receive_data(received)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            # The protocol itself answers pings and closes.
+            if isinstance(event, Frame) and event.opcode in (
+                Opcode.BINARY,
+                Opcode.TEXT,
+                Opcode.CONT,
+            ):
+                self._frames.append(event)
+        self._flush(deadline_s)
+
+    def _flush(self, deadline_s: float) -> None:
+        self._channel.send(self._protocol.data_to_send(), deadline_s)
+
+    def _catch_up(self) -> None:
+        """Take note of what came while nobody waited: a ping, a close, an answer too late."""
+        with suppress(OSError, WebSocketException):
+            while self._protocol.state is State.OPEN and self._channel.has_news:
+                self._read_on(time.monotonic())
+            return
+        self._lose()
+
+    def _lose(self) -> None:
+        with suppress(WebSocketException):
+            self._protocol.receive_eof()
+        self.abort()
+
+    def _say_goodbye(self) -> None:
+        deadline_s = time.monotonic() + CLOSE_S
+        with suppress(OSError, WebSocketException):
+            if self._protocol.state is State.OPEN:
+                self._protocol.send_close()
+                self._flush(deadline_s)
+            while self._protocol.state is State.CLOSING:
+                self._read_on(deadline_s)
+
+    def _told(self, error: Exception) -> str:
+        if isinstance(error, OSError):
+            self._lose()
+            return str(error)
+        cause = error.__cause__
+        return f'{error} ({cause})' if cause is not None else str(error)
+
+
+def open_websocket(endpoint: Endpoint, within_s: float, cancel: Cancel) -> WebsocketConnection:
     """
     Connect to a worker within `within_s` seconds, or until `cancel` is set.
 
@@ -169,123 +225,36 @@ def open_connection(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Conn
         The peer refused the token, or speaks no such protocol.
 
     """
-    # Looking up a name and connecting cannot be interrupted, so a thread does it.
-    opening = _Opening(endpoint, within_s)
-    with cancel.calling(opening.give_up):
-        return opening.result()
+    return opened(endpoint, lambda deadline_s: _open(endpoint, deadline_s), within_s, cancel)
 
 
-class _Opening:
-    """A connection that is being made on a thread of its own."""
-
-    def __init__(self, endpoint: Endpoint, within_s: float) -> None:
-        self._endpoint = endpoint
-        self._within_s = within_s
-        self._ready = threading.Event()
-        self._lock = threading.Lock()  # held for a few assignments
-        self._given_up = False  # under _lock
-        self._connection: Connection | None = None  # under _lock
-        self._error: Exception = Unreachable('connecting was given up')  # under _lock
-        threading.Thread(target=self._run, name='connect', daemon=True).start()
-
-    def give_up(self) -> None:
-        with self._lock:
-            self._given_up = True
-            connection = self._connection
-        self._ready.set()
-        if connection is not None:
-            connection.abort()
-
-    def result(self) -> Connection:
-        if not self._ready.wait(self._within_s):
-            self.give_up()
-            raise Unreachable(f'{self._endpoint} did not answer within {self._within_s:.1f} s')
-        with self._lock:
-            if self._connection is None or self._given_up:
-                raise self._error
-            return self._connection
-
-    def _run(self) -> None:
-        connection: Connection | None = None
-        error: Exception | None = None
-        try:
-            with _explained(self._endpoint, self._within_s):
-                connection = _connect(self._endpoint, self._within_s)
-        except (Unreachable, HandshakeRefused) as caught:
-            error = caught
-        except Exception as caught:
-            wire_log.exception('connecting to %s failed', self._endpoint)
-            error = HandshakeRefused(f'connecting to {self._endpoint} failed: {caught}')
-        with self._lock:
-            self._connection = connection
-            self._error = error or self._error
-            late = self._given_up
-        self._ready.set()
-        if late and connection is not None:
-            connection.close()
-
-
-def _connect(endpoint: Endpoint, within_s: float) -> Connection:
-    headers = {}
-    if endpoint.token is not None:
-        headers[wire.HEADER_AUTHORIZATION] = wire.BEARER + endpoint.token
-    stack = ExitStack()
-    ws = stack.enter_context(
-        connect(
-            endpoint.url,
-            subprotocols=[Subprotocol(wire.WS_SUBPROTOCOL)],
-            additional_headers=headers,
-            ssl=endpoint.tls,
-            compression=None,
-            max_size=endpoint.max_message_bytes,
-            open_timeout=within_s,
-            ping_interval=None,
-            close_timeout=CLOSE_S,
-            proxy=None if endpoint.direct else True,
-            logger=wire_log,
-        )
+def _open(endpoint: Endpoint, deadline_s: float) -> WebsocketConnection:
+    protocol = ClientProtocol(
+        parse_uri(endpoint.url),
+        subprotocols=[Subprotocol(wire.WS_SUBPROTOCOL)],
+        max_size=endpoint.max_message_bytes,
+        logger=wire_log,
     )
-    connection = Connection(stack, ws)
-    if ws.subprotocol is None:
+    connection = WebsocketConnection(dial(endpoint, deadline_s), protocol)
+    try:
+        connection.open(endpoint, deadline_s)
+    except BaseException:
+        connection.abort()
         connection.close()
-        raise NegotiationError(f'the peer chose no {wire.WS_SUBPROTOCOL}')
-    _find_dead_peers(ws.socket)
+        raise
     return connection
 
 
-def _find_dead_peers(sock: socket.socket) -> None:
-    """Let the system end a connection whose peer is gone; the library would wait for ever."""
-    stall = struct.pack('ll', int(STALL_S), int(STALL_S % 1 * 1e6))
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, stall)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEPALIVE.items():
-        option = getattr(socket, name, None)  # Linux has them all
-        if option is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+def _refusal(endpoint: Endpoint, error: Exception) -> Exception:
+    if isinstance(error, InvalidStatus):
+        return _refused(endpoint, error.response)
+    if isinstance(error.__cause__, EOFError):
+        return Unreachable(f'{endpoint}: {error}')
+    return HandshakeRefused(f'{_no_worker(endpoint)} ({error})')
 
 
-@contextmanager
-def _explained(endpoint: Endpoint, within_s: float) -> Iterator[None]:
-    """Turn what goes wrong in connecting into what can be done about it."""
-    try:
-        yield
-    except InvalidStatus as error:
-        raise _refused(endpoint, error.response.status_code) from error
-    except NegotiationError as error:
-        raise HandshakeRefused(
-            f'{endpoint} does not speak {wire.WS_SUBPROTOCOL}: is it the address of a worker?'
-        ) from error
-    except ssl.SSLError as error:
-        raise HandshakeRefused(f'{endpoint} could not be trusted: {error}') from error
-    except TimeoutError as error:
-        raise Unreachable(f'{endpoint} did not answer within {within_s:.1f} s') from error
-    except (OSError, InvalidHandshake, EOFError) as error:
-        raise Unreachable(f'{endpoint}: {error}') from error
-    except WebSocketException as error:
-        raise HandshakeRefused(f'{endpoint}: {error}') from error
-
-
-def _refused(endpoint: Endpoint, status: int) -> Exception:
+def _refused(endpoint: Endpoint, response: Response) -> Exception:
+    status = response.status_code
     if status in (401, 403):
         shown = 'the token' if endpoint.token is not None else 'a client without a token'
         return HandshakeRefused(f'{endpoint} refused {shown} (HTTP {status})')
@@ -296,23 +265,24 @@ def _refused(endpoint: Endpoint, status: int) -> Exception:
     )
 
 
-def _told(error: Exception) -> str:
-    """Say why a connection ended, by what the library knows of it."""
-    cause = error.__cause__ if isinstance(error, ConnectionClosed) else None
-    return f'{error} ({cause})' if cause is not None else str(error)
+def _no_worker(endpoint: Endpoint) -> str:
+    return f'{endpoint} does not speak {wire.WS_SUBPROTOCOL}: is it the address of a worker?'
 
 
-def _request(number: int, method: str, body: bytes) -> bytes:
-    return map_of({wire.KEY_ID: pack(number), wire.KEY_METHOD: pack(method), wire.KEY_BODY: body})
+def _request(number: int, method: str, parts: Parts, request_id: str | None) -> bytes:
+    body = dict(parts)
+    if request_id is not None:
+        body[wire.KEY_REQUEST_ID] = pack(request_id)
+    head = {wire.KEY_ID: pack(number), wire.KEY_METHOD: pack(method), wire.KEY_BODY: b''}
+    return b''.join((*pieces_of(head), *pieces_of(body)))
 
 
-def _read(message: str | bytes) -> tuple[int, Reply]:
-    if isinstance(message, str):
-        raise MsgpackError('it is text, and answers are binary')
+def _read(message: bytes) -> tuple[int, Reply]:
     answer = unpack(message, writable=True)
     if isinstance(answer, Mapping):
         number, status = answer.get(wire.KEY_ID), answer.get(wire.KEY_STATUS)
         body = answer.get(wire.KEY_BODY)
         if isinstance(number, int) and isinstance(status, int) and isinstance(body, Mapping):
-            return number, Reply(status, body)
+            said = body.get(wire.KEY_INSTANCE)
+            return number, Reply(status, body, said if isinstance(said, str) else None)
     raise MsgpackError('it holds no id, status and body')

@@ -42,6 +42,7 @@ KEY_INPUTS = 'inputs'
 KEY_FRAMES = 'frames'
 KEY_SKIPPED = 'skipped'
 KEY_THROUGH = 'through'
+KEY_SESSION = 'session'
 KEY_SEED = 'seed'
 KEY_PARAMS = 'params'
 KEY_PLAN = 'plan'
@@ -90,8 +91,10 @@ COPY_LOST_REASONS = frozenset(
 
 # Headers.
 HEADER_AUTHORIZATION = 'Authorization'
+HEADER_PROXY_AUTHORIZATION = 'Proxy-Authorization'
 BEARER = 'Bearer '
 HEADER_CONTENT_TYPE = 'Content-Type'
+HEADER_CONTENT_LENGTH = 'Content-Length'
 HEADER_ACCEPT = 'Accept'
 HEADER_SESSION = 'X-Seq-Session'
 HEADER_REQUEST_ID = 'X-Seq-Request-Id'

@@ -116,6 +116,7 @@ class ScriptedWorker:
 
     def stop(self) -> None:
         """Go away as a killed process does."""
+        self.drop_all()
         if self._server is not None:
             self._server.shutdown()
             self._server = None

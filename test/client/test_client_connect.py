@@ -15,7 +15,7 @@ import pytest
 from seq_harness.client.endpoint import Endpoint, EndpointRefused
 from seq_harness.client.registry import open_policy, policy_at, UnknownScheme
 from seq_harness.client.sequence import PolicyClosed, SequencePolicy
-from seq_harness.client.websocket import HandshakeRefused
+from seq_harness.client.transport import HandshakeRefused
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.obs_schedule import ReachRefused
@@ -27,7 +27,7 @@ Policies = Callable[..., SequencePolicy]
 TOKEN = 's3cret-of-the-robot'
 
 
-@pytest.mark.parametrize('url', ['http://robot:8765', 'robot:8765', '', 'ftp://x'])
+@pytest.mark.parametrize('url', ['tcp://robot:8765', 'robot:8765', '', 'ftp://x'])
 def test_an_address_of_no_wire_is_refused_naming_those_that_are_known(url: str) -> None:
     with pytest.raises(UnknownScheme, match='ws://, wss://'):
         policy_at(url)
@@ -37,7 +37,7 @@ def test_an_address_of_no_wire_is_refused_naming_those_that_are_known(url: str) 
 
 def test_an_unknown_address_is_told_without_what_may_be_a_secret() -> None:
     with pytest.raises(UnknownScheme) as refused:
-        policy_at(f'http://me:{TOKEN}@robot?key={TOKEN}')
+        policy_at(f'tcp://me:{TOKEN}@robot?key={TOKEN}')
     assert TOKEN not in str(refused.value)
 
 
@@ -71,7 +71,7 @@ def test_an_address_without_a_host_and_a_port_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize('host', ['10.0.0.7', 'gpu-box', 'worker.example', '[2001:db8::1]'])
 def test_a_token_goes_in_clear_to_another_machine_only_where_that_is_allowed(host: str) -> None:
-    with pytest.raises(EndpointRefused, match='wss://, or allow_plaintext'):
+    with pytest.raises(EndpointRefused, match='wss:// or https://, or allow_plaintext'):
         Endpoint.read(f'ws://{host}:8765', TOKEN)
     assert Endpoint.read(f'ws://{host}:8765', TOKEN, allow_plaintext=True).token == TOKEN
     assert Endpoint.read(f'wss://{host}:8765', TOKEN).token == TOKEN

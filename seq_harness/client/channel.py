@@ -1,0 +1,187 @@
+"""A socket to a worker: through a proxy or not, in TLS or not, every wait with a deadline."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from contextlib import suppress
+import hashlib
+import hmac
+from http.client import HTTPConnection
+import select
+import socket
+import ssl
+import time
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from seq_harness.client.endpoint import Endpoint
+from seq_harness.contract.wire import HEADER_PROXY_AUTHORIZATION
+
+STALL_S = 5.0
+"""How long a send may make no progress at all before the connection counts as lost."""
+
+KEEPALIVE = {
+    'TCP_USER_TIMEOUT': int(STALL_S * 1e3),
+    'TCP_KEEPIDLE': 2,
+    'TCP_KEEPINTVL': 1,
+    'TCP_KEEPCNT': 3,
+}
+"""A host that is gone is found out 5 s after its last sign of life."""
+
+SHORTEST_S = 1e-3
+"""A wait that is over is still given one look at the socket."""
+
+
+class Channel:
+    """
+    A connected socket, used by one thread at a time; its deadlines are on the monotonic clock.
+
+    `abort` alone may be called from any thread.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def send(self, pieces: Sequence[bytes], deadline_s: float) -> None:
+        """
+        Send all pieces.
+
+        Raises
+        ------
+        TimeoutError
+            Nothing went out for `STALL_S`, or the deadline passed.
+        OSError
+            The connection ended.
+
+        """
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                self._sock.settimeout(min(STALL_S, _left_s(deadline_s)))
+                view = view[self._sock.send(view) :]
+
+    def receive(self, most: int, deadline_s: float) -> bytes:
+        """
+        Return the next bytes, or none where the peer has ended the connection.
+
+        Raises
+        ------
+        TimeoutError
+            The deadline passed.
+        OSError
+            The connection ended otherwise.
+
+        """
+        self._sock.settimeout(_left_s(deadline_s))
+        return self._sock.recv(most)
+
+    def receive_into(self, buffer: memoryview, deadline_s: float) -> int:
+        """Receive into a buffer; raises as `receive` does."""
+        self._sock.settimeout(_left_s(deadline_s))
+        return self._sock.recv_into(buffer)
+
+    @property
+    def has_news(self) -> bool:
+        """Tell whether bytes, or the end of the connection, can be received at once."""
+        if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
+            return True
+        poller = select.poll()
+        try:
+            poller.register(self._sock, select.POLLIN)
+        except ValueError:  # it is closed
+            return True
+        return bool(poller.poll(0))
+
+    def abort(self) -> None:
+        """End the connection at once; whoever waits on it is told."""
+        with suppress(OSError):
+            # The TLS layer's own would pull it from under another thread.
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Release the socket."""
+        self.abort()
+        self._sock.close()
+
+
+def dial(endpoint: Endpoint, deadline_s: float) -> Channel:
+    """
+    Connect to an endpoint, through the proxy that the environment names for it.
+
+    Raises
+    ------
+    ssl.SSLError
+        The peer's certificate is not to be trusted.
+    OSError
+        No connection was made.
+
+    """
+    sock = _connected(endpoint, deadline_s)
+    try:
+        _find_dead_peers(sock)
+        if endpoint.is_secure:
+            sock.settimeout(_left_s(deadline_s))
+            sock = _secured(sock, endpoint)
+        return Channel(sock)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _connected(endpoint: Endpoint, deadline_s: float) -> socket.socket:
+    proxy = _proxy_of(endpoint)
+    if proxy is None:
+        connection = HTTPConnection(endpoint.host, endpoint.port, timeout=_left_s(deadline_s))
+    else:
+        parts = urlsplit(proxy if '://' in proxy else f'http://{proxy}')
+        connection = HTTPConnection(
+            parts.hostname or '', parts.port or 80, timeout=_left_s(deadline_s)
+        )
+        headers = {}
+        if parts.username:
+            secret = f'{unquote(parts.username)}:{unquote(parts.password or "")}'
+            encoded = b64encode(secret.encode()).decode()
+            headers[HEADER_PROXY_AUTHORIZATION] = f'Basic {encoded}'
+        connection.set_tunnel(endpoint.host, endpoint.port, headers)
+    connection.connect()  # which sets TCP_NODELAY
+    sock: socket.socket = connection.sock
+    return sock
+
+
+def _proxy_of(endpoint: Endpoint) -> str | None:
+    if endpoint.direct or proxy_bypass(endpoint.host):
+        return None
+    return getproxies().get('https' if endpoint.is_secure else 'http')
+
+
+def _secured(sock: socket.socket, endpoint: Endpoint) -> ssl.SSLSocket:
+    if endpoint.fingerprint is None:
+        context = endpoint.tls or ssl.create_default_context()
+        return context.wrap_socket(sock, server_hostname=endpoint.host)
+    # A pinned certificate is trusted for what it is, whoever signed it and whatever it names.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    secured = context.wrap_socket(sock, server_hostname=endpoint.host)
+    shown = hashlib.sha256(secured.getpeercert(binary_form=True) or b'').hexdigest()
+    if not hmac.compare_digest(shown, endpoint.fingerprint):
+        secured.close()
+        raise ssl.SSLCertVerificationError(
+            f'a certificate with the sha256 {endpoint.fingerprint} was expected, and the peer '
+            f'shows {shown}'
+        )
+    return secured
+
+
+def _find_dead_peers(sock: socket.socket) -> None:
+    """Let the system end a connection whose peer is gone."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        option = getattr(socket, name, None)  # Linux has them all
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _left_s(deadline_s: float) -> float:
+    return max(SHORTEST_S, deadline_s - time.monotonic())
