@@ -22,7 +22,7 @@ from websockets.exceptions import WebSocketException
 from worker.worker_policies import Gate, serving
 from worker.worker_wire import client_of, PATIENCE_S
 
-FEW = Limits(connections=4, strangers=4, stranger_s=0.3)
+FEW = Limits(connections=4, strangers=4, stranger_s=1.0)
 PATIENT = Limits(connections=4, strangers=4, stranger_s=600)
 PING = b'GET /ping HTTP/1.1\r\nHost: worker\r\n\r\n'
 
