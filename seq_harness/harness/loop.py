@@ -10,6 +10,7 @@ from seq_harness.episode import Sampled
 from seq_harness.harness.ending import reason_of
 from seq_harness.harness.holding import Holding, Unavailable
 from seq_harness.harness.manual import Manual, ManualGuard
+from seq_harness.harness.readiness import Prepared, Preparing
 from seq_harness.harness.requests import Hold, NOT_RUNNING, OnInstruction, RequestAnswer, Requests
 from seq_harness.harness.running import Limits, Opened, Report, Running, State
 from seq_harness.inputs import Inputs, Snapshot
@@ -78,6 +79,7 @@ class Harness:
         self.manual = None if manual is None else Manual(manual, outputs)
         """What became of manual commands; None where none may pass."""
         self._reap = reap
+        self._preparing = Preparing(inputs, outputs, spec)
         self._requests = Requests()
         self._withheld = False  # set by any thread, never cleared while an episode runs
         self._holding = Holding(
@@ -197,6 +199,15 @@ class Harness:
         self.expected_ns = min(max(wake_ns, start + FLOOR_NS), start + CEILING_NS)
         return self.expected_ns
 
+    def prepare(self, instant_ns: int) -> None:
+        """
+        Do what can be done before a round at `instant_ns`, shortly before it.
+
+        The round goes by the inputs as they are now, unless it comes early or much too late.
+        """
+        if self._running is not None:
+            self._preparing.prepare(self._running, instant_ns, self._instruction)
+
     def close(self, reason: str) -> None:
         """End what is live or was asked for, once no thread calls `round` any more (R49)."""
         running = self._running
@@ -265,10 +276,13 @@ class Harness:
         end = self._terminal(running, start)
         if end is not None:
             return end, start
-        snapshot = self._inputs.snapshot()
+        ready = self._preparing.take(start, self._instruction)
+        snapshot = self._inputs.snapshot() if ready is None else ready.snapshot
         self._holding.apply(running, snapshot, start)
         if running.hold is not None:
             return None, min(running.deadline_ns or start + CEILING_NS, start + CEILING_NS)
+        if ready is not None:
+            return None, self._play(running, snapshot, ready)
         missing = self._inputs.missing(snapshot)
         if running.waiting and missing:
             return self._wait_for(missing, running, start)
@@ -278,7 +292,7 @@ class Harness:
         if running.waiting:
             running.waiting = False
             self._on_change()
-        return None, self._play(running, snapshot)
+        return None, self._play(running, snapshot, None)
 
     def _pass_manual(self, now: int) -> None:
         """Send a manual command, if nothing plays and the guard lets it pass (R50)."""
@@ -311,17 +325,22 @@ class Harness:
             return f'inputs_missing: {", ".join(missing)}', now
         return None, until
 
-    def _play(self, running: Running, snapshot: Snapshot) -> int:
+    def _play(self, running: Running, snapshot: Snapshot, ready: Prepared | None) -> int:
         """Call the session, emit what it answers, and return when to come back."""
         opened = running.opened
         t = self._clock.now_ns()
-        observation = self._spec.observe(snapshot, t, self._instruction)
+        ahead = None if ready is None else ready.observation
+        observation = ahead or self._spec.observe(snapshot, t, self._instruction)
+        observation.t_ns = t
+        chunks = opened.player.statistics.chunks
         commands, resume_at_ns = opened.session(observation, t)
         if resume_at_ns <= t:
             raise ValueError(f'the session wants to resume at {resume_at_ns}, not after {t}')
         running.rounds += 1
         if commands:
-            self._emit(running, commands)
+            self._emit(running, commands, ready)
+            if opened.player.statistics.chunks > chunks:
+                running.note_first_setpoint(self._clock.now_ns())
         if running.deadline_ns is None and opened.player.loaded:
             running.deadline_ns = _after(t, self._limits.episode_ns)
         if opened.episode.sample(observation, t) is not Sampled.NOTHING:
@@ -338,9 +357,11 @@ class Harness:
         )
         return min(instant for instant in wanted if instant is not None)
 
-    def _emit(self, running: Running, commands: Commands) -> None:
+    def _emit(self, running: Running, commands: Commands, ready: Prepared | None) -> None:
         """Publish the round's setpoints, unless the deadline, a stop or a pause has come (R44)."""
-        encoded = self._outputs.encode(commands)
+        encoded = ready.encoded if ready is not None and ready.commands is commands else None
+        if encoded is None:
+            encoded = self._outputs.encode(commands)
         now = self._clock.now_ns()
         past = running.deadline_ns is not None and now >= running.deadline_ns
         if past or self._withheld or self._requests.interrupts:

@@ -29,6 +29,8 @@ class Opened:
     stack: ExitStack
     visible_ns: Callable[[], int | None] = _never
     """When the next answer becomes visible that is there already; None for none (R51)."""
+    answered_ns: Callable[[], int | None] = _never
+    """When the newest finished answer came; None before the first."""
 
 
 class State(Enum):
@@ -48,6 +50,7 @@ class Timing:
         self.lateness = Distribution()
         self.observation_age = Distribution()
         self.setpoint_age = Distribution()
+        self.answer_to_setpoint = Distribution()
 
     def figures(self) -> dict[str, Any]:
         """Return the distributions as plain data, in ms."""
@@ -55,6 +58,7 @@ class Timing:
             'lateness_ms': self.lateness.figures_ms(),
             'observation_age_ms': self.observation_age.figures_ms(),
             'setpoint_age_ms': self.setpoint_age.figures_ms(),
+            'answer_to_setpoint_ms': self.answer_to_setpoint.figures_ms(),
         }
 
 
@@ -80,6 +84,12 @@ class Running:
         if self.hold is not None:
             return State(self.hold.value)
         return State.WAITING if self.waiting else State.RUNNING
+
+    def note_first_setpoint(self, now: int) -> None:
+        """Note that a chunk's first setpoint went out in the round that read it."""
+        answered_ns = self.opened.answered_ns()
+        if answered_ns is not None:
+            self.timing.answer_to_setpoint.add(now - answered_ns)
 
     def figures(self, now: int) -> dict[str, Any]:
         player = self.opened.player

@@ -54,6 +54,14 @@ class Emitter:
         self.last_due_ns, self.last_sampled_ns = merged.due_ns, merged.sampled_ns
         return self._whole.take(commands), rows
 
+    def upcoming(self, plan: Plan, t: int) -> Commands | None:
+        """Return what `pop` will answer at `t`, if that is a row's own commands as they are."""
+        waypoint = plan.due_alone(t)
+        if waypoint is None:
+            return None
+        passes = self._guard is None or self._guard.passes(waypoint, self.record.last)
+        return waypoint.commands if passes else None
+
     def starved(self, since: int, t: int) -> Commands:
         """Return what goes out at `t` in the place of rows, starved since `since`."""
         commands = self._starvation.due(since, self.record, t)

@@ -118,6 +118,18 @@ class Guard:
             admitted.append(Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns))
         return plan.with_emissions(admitted) if changed else plan
 
+    def passes(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> bool:
+        """Tell whether `check_emission` surely returns the waypoint's own commands."""
+        longest_ns = MERGED_PERIODS * self._period_ns
+        for name, value in waypoint.commands.items():
+            check, before = self._checks.get(name), last.get(name)
+            if check is None or before is None:
+                return False
+            gap_ns = min(waypoint.due_ns - before.due_ns, longest_ns)
+            if not check.passes(value, before, gap_ns):
+                return False
+        return True
+
     def check_emission(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> Commands:
         """
         Check one merged row just before it goes out, from the last command; return what may go.

@@ -163,6 +163,11 @@ class Plan:
             return self.replaced(waypoints)
         return self.replaced(self.waiting(), waypoints)
 
+    def due_alone(self, t: int) -> Waypoint | None:
+        """Return what `pop_due` would take at `t`, where that is one emission."""
+        line, start = (self._rows, self._row) if self._ticks is None else (self._ticks, self._tick)
+        return line[start] if _past(line, start, t) == start + 1 else None
+
     def pop_due(self, t: int) -> list[Waypoint]:
         """Take what is due by `t`, oldest first, and the rows that it reaches (R21, R24)."""
         if self._ticks is None:

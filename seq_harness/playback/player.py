@@ -85,6 +85,10 @@ class ChunkPlayer:
         """Return the instant of the observation which that row answers."""
         return self._emitter.last_sampled_ns
 
+    def upcoming(self, t: int) -> Commands | None:
+        """Return the very commands that a call at `t` will most likely answer; None if unknown."""
+        return None if self._plan is None else self._emitter.upcoming(self._plan, t)
+
     @property
     def loaded(self) -> bool:
         """Whether a chunk has been loaded since the player was made."""

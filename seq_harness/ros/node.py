@@ -205,7 +205,7 @@ class HarnessNode(LifecycleNode):
             on_change=self._changed.trigger,
             reap=runtime.reap,
         )
-        paced = PacedThread(harness.round, pacer, settings['rt_priority'])
+        paced = PacedThread(harness.round, harness.prepare, pacer, settings['rt_priority'])
         parts.callback(self._close_loop, harness, paced)
         for item in settings.inputs:
             callback = self._on_input(item, inputs, harness, pacer)
@@ -371,9 +371,16 @@ def _open_episode(policy: Policy, pipeline: Pipeline, runtime: Runtime, pacer: P
         stack.callback(runtime.retire)
         stack.callback(scope.retire)
 
+        answered: list[int | None] = [None]  # written by the runtime's thread
+
+        def note_answer() -> None:
+            answered[0] = pacer.now_ns()
+            pacer.wake()
+
         def start(work: Callable[[], Any]) -> Answer[Any]:
-            return runtime.start(work, on_done=pacer.wake)
+            return runtime.start(work, on_done=note_answer)
 
         opened = pipeline.open(scope, start, stack)
+        opened.answered_ns = lambda: answered[0]
         opened.stack = stack.pop_all()
         return opened

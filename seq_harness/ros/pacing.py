@@ -15,11 +15,21 @@ from rclpy.duration import Duration
 
 logger = logging.getLogger(__name__)
 
-YIELD_NS = 400_000
-"""A sleep ends this long before its instant; the rest is spent yielding, to be punctual."""
+LEAD_NS = 1_500_000
+"""A sleep ends this long before its instant; the rest is for preparing, and for waiting awake."""
 
-HOLD_NS = 200_000
-"""The last part is spent without giving the interpreter away: no other thread has it then."""
+HOLD_NS = 700_000
+"""
+The last part is spent without giving the interpreter away: no other thread has it then.
+
+Longer than taking one camera frame keeps the interpreter from everybody else.
+"""
+
+LEAD_SHARE, HOLD_SHARE = 2, 4
+"""At most one part in so many of a sleep is spent awake, and without giving way."""
+
+Prepare = Callable[[int], None]
+"""Does what can be done shortly before the instant that it is given."""
 
 
 class Pacer(Protocol):
@@ -28,8 +38,8 @@ class Pacer(Protocol):
     def now_ns(self) -> int:
         """Return the reading in ns."""
 
-    def sleep_until(self, instant_ns: int) -> None:
-        """Return at `instant_ns`, or at once when woken."""
+    def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
+        """Return at `instant_ns`, or at once when woken; call `prepare` shortly before."""
 
     def wake(self) -> None:
         """End the sleep that is under way, or else the next one; from any thread."""
@@ -47,16 +57,22 @@ class SteadyPacer:
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
-    def sleep_until(self, instant_ns: int) -> None:
-        rest_ns = instant_ns - YIELD_NS - time.monotonic_ns()
-        if rest_ns > 0:
-            self._woken.wait(rest_ns / 1e9)
+    def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
+        span_ns = max(0, instant_ns - time.monotonic_ns())
+        sleep_ns = span_ns - min(LEAD_NS, span_ns // LEAD_SHARE)
+        if sleep_ns > 0:
+            self._woken.wait(sleep_ns / 1e9)
+        hold_ns = min(HOLD_NS, span_ns // HOLD_SHARE)
+        prepared = False
         while not self._woken.is_set():
             rest_ns = instant_ns - time.monotonic_ns()
             if rest_ns <= 0:
                 break
-            if rest_ns > HOLD_NS:
+            if rest_ns > hold_ns:
                 time.sleep(0)
+            elif not prepared:
+                prepared = True
+                prepare(instant_ns)
         self._woken.clear()
 
     def wake(self) -> None:
@@ -83,7 +99,8 @@ class SimulatedPacer:
     def now_ns(self) -> int:
         return int(self._clock.now().nanoseconds)
 
-    def sleep_until(self, instant_ns: int) -> None:
+    def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
+        # A jump of this clock is the instant itself: nothing comes shortly before.
         self._until_ns = instant_ns
         if self.now_ns() < instant_ns:
             self._woken.wait()
@@ -106,9 +123,12 @@ class SimulatedPacer:
 class PacedThread:
     """The thread that runs rounds and publishes; it does nothing else."""
 
-    def __init__(self, run_round: Callable[[], int], pacer: Pacer, rt_priority: int) -> None:
+    def __init__(
+        self, run_round: Callable[[], int], prepare: Prepare, pacer: Pacer, rt_priority: int
+    ) -> None:
         """`rt_priority` is the SCHED_FIFO priority to ask for; 0 asks for none."""
         self._round = run_round
+        self._prepare = prepare
         self._pacer = pacer
         self._rt_priority = rt_priority
         self._closing = threading.Event()
@@ -130,7 +150,7 @@ class PacedThread:
     def _run(self) -> None:
         self.scheduling = request_fifo(self._rt_priority)
         while not self._closing.is_set():
-            self._pacer.sleep_until(self._round())
+            self._pacer.sleep_until(self._round(), self._prepare)
 
 
 def request_fifo(priority: int) -> str:

@@ -1,0 +1,115 @@
+"""What the loop makes ready shortly before an instant, and when it does not go by it."""
+
+from __future__ import annotations
+
+from seq_harness.playback.session import FLOOR_NS
+from support.robots import Bench, MS, S
+
+T0 = 100 * S
+
+
+class Counted:
+    """A bench whose encodings are counted, two rows into a chunk."""
+
+    def __init__(self) -> None:
+        self.bench = Bench()
+        self.encoded = 0
+        self.bench.during_encode = self._count
+        self.bench.begin()
+        self.bench.clock.now += 1 * MS
+        self.bench.give(0.0, 0.1, 0.2, 0.3)
+        self.bench.harness.round()
+        self.due = T0 + 101 * MS
+        self.bench.clock.now = self.due - MS
+        self.bench.state()
+        self.encoded = 0
+
+    def _count(self) -> None:
+        self.encoded += 1
+
+
+def test_what_is_due_is_encoded_before_its_instant_and_only_once() -> None:
+    counted = Counted()
+    counted.bench.harness.prepare(counted.due)
+    assert (counted.encoded, len(counted.bench.sent)) == (1, 1)
+    counted.bench.clock.now = counted.due
+    counted.bench.harness.round()
+    assert (counted.encoded, counted.bench.sent[-1]) == (1, (counted.due, [0.1, 0.1]))
+
+
+def test_a_round_goes_by_the_inputs_of_just_before_its_instant() -> None:
+    counted = Counted()
+    bench = counted.bench
+    bench.harness.prepare(counted.due)
+    bench.clock.now = counted.due
+    bench.state((0.7, 0.7))
+    bench.harness.round()
+    bench.clock.now += 100 * MS
+    bench.harness.round()
+    # The two steps since: the first saw what was prepared, the second what had come since.
+    seen = [step.observation['state'][0] for step in bench.scope.observed[-2:]]
+    assert [round(float(value), 3) for value in seen] == [0.0, 0.7]
+
+
+def test_a_round_that_is_woken_early_looks_at_the_inputs_anew() -> None:
+    counted = Counted()
+    bench = counted.bench
+    bench.harness.prepare(counted.due)
+    bench.clock.now = counted.due - 1
+    bench.harness.round()
+    assert len(bench.sent) == 1, 'nothing goes out before its instant'
+    bench.clock.now = counted.due + FLOOR_NS
+    bench.harness.round()
+    assert counted.encoded == 2, 'what was prepared for another round is not used'
+
+
+def test_an_input_that_grows_too_old_after_the_preparation_still_stops_play() -> None:
+    counted = Counted()
+    bench = counted.bench
+    bench.clock.now += 499 * MS
+    bench.harness.prepare(bench.clock.now)
+    bench.clock.now += 2 * MS
+    bench.harness.round()
+    assert bench.reason == 'stale_input: state'
+
+
+def test_what_was_prepared_does_not_go_out_after_a_stop() -> None:
+    counted = Counted()
+    bench = counted.bench
+    bench.harness.prepare(counted.due)
+    bench.harness.stop('stop')
+    bench.clock.now = counted.due
+    bench.harness.round()
+    assert bench.reason == 'stop'
+    assert len(bench.sent) == 1
+
+
+def test_an_encoding_that_fails_ahead_ends_the_episode_in_its_round_by_name() -> None:
+    counted = Counted()
+    bench = counted.bench
+
+    def fail() -> None:
+        raise OSError('no memory')
+
+    bench.during_encode = fail
+    bench.harness.prepare(counted.due)
+    assert bench.live
+    bench.clock.now = counted.due
+    bench.harness.round()
+    assert bench.reason == 'exception: OSError: no memory'
+
+
+def test_a_new_instruction_is_seen_by_the_very_next_round() -> None:
+    counted = Counted()
+    bench = counted.bench
+    bench.harness.prepare(counted.due)
+    bench.harness.instruct('another')
+    bench.clock.now = counted.due
+    bench.harness.round()
+    assert bench.scope.observed[-1].observation['prompt'] == 'another'
+
+
+def test_nothing_is_prepared_while_nothing_runs() -> None:
+    bench = Bench()
+    bench.harness.prepare(T0)
+    assert bench.sent == []

@@ -1,0 +1,45 @@
+"""The steady clock of the paced thread: punctual, woken at once, prepared before its instant."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from seq_harness.ros.pacing import LEAD_NS, PacedThread, SteadyPacer
+
+
+def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before() -> None:
+    pacer, prepared = SteadyPacer(), []
+    instant = time.monotonic_ns() + 20_000_000
+    pacer.sleep_until(instant, lambda due: prepared.append((due, time.monotonic_ns())))
+    assert time.monotonic_ns() >= instant
+    assert [due for due, _ in prepared] == [instant]
+    assert prepared[0][1] >= instant - LEAD_NS
+
+
+def test_a_wake_ends_the_sleep_and_nothing_is_prepared() -> None:
+    pacer = SteadyPacer()
+    pacer.wake()
+    began = time.monotonic_ns()
+    pacer.sleep_until(began + 10_000_000_000, lambda due: None)
+    assert time.monotonic_ns() - began < 5_000_000_000
+
+
+def test_a_sleep_to_an_instant_that_is_past_returns_at_once() -> None:
+    pacer = SteadyPacer()
+    pacer.sleep_until(0, lambda due: None)
+
+
+def test_the_paced_thread_ends_after_its_round() -> None:
+    rounds = threading.Semaphore(0)
+
+    def run_round() -> int:
+        rounds.release()
+        return time.monotonic_ns() + 1_000_000
+
+    paced = PacedThread(run_round, lambda due: None, SteadyPacer(), 0)
+    paced.start()
+    assert rounds.acquire(timeout=5.0)
+    assert rounds.acquire(timeout=5.0)
+    assert paced.close(5.0)
+    assert paced.scheduling.startswith('normal')
