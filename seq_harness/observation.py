@@ -14,10 +14,9 @@ from PIL import Image
 from seq_harness.contract.camera import Camera, JPEG_QUALITY
 from seq_harness.contract.images import fit_image
 from seq_harness.inputs import Sample, Snapshot
-from seq_harness.messages.compressed_image import decode_compressed
-from seq_harness.messages.raw_image import decode_image
+from seq_harness.messages.converters import converter, Form
+from seq_harness.messages.refusals import ImageRefused
 from seq_harness.settings import InputSettings
-from seq_harness.settings.parameters import COMPRESSED_IMAGE, JOINT_STATE
 
 Pixels: TypeAlias = npt.NDArray[Any]
 
@@ -60,7 +59,7 @@ class SampledObservation(Mapping[str, Any]):
         with self._making:
             if key not in self._made:
                 reader = self._readers[key]
-                self._made[key] = reader.read(self.snapshot[reader.input].value)
+                self._made[key] = _read(reader, self.snapshot[reader.input])
             return self._made[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,7 +79,9 @@ class ObservationSpec:
         instruction_key: str,
     ) -> None:
         """`cameras` are the declared ones, by observation key."""
-        self._readers = {item.key: _reader(item, cameras.get(item.key)) for item in inputs}
+        self._readers = {
+            item.key: _reader(item, cameras.get(item.key)) for item in inputs if not item.is_status
+        }
         self._instruction_key = instruction_key
 
     @property
@@ -102,23 +103,34 @@ class ObservationSpec:
 
 
 def joint_values_of(sample: Sample, joints: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return the values of `joints` of a joint_state sample, in that order, in rad or m."""
+    """Return the values of `joints` of named numbers, in that order, in rad or m."""
     return np.array([sample.value[name] for name in joints])
 
 
+def _read(reader: Reader, sample: Sample) -> Any:
+    """Read a sample; one that does not decode no longer counts as the newest (G12)."""
+    try:
+        return reader.read(sample.value)
+    except ImageRefused as error:
+        sample.retract(sample)
+        raise ObservationRefused(f'the input {reader.input!r} does not decode: {error}') from error
+
+
 def _reader(item: InputSettings, camera: Camera | None) -> Reader:
-    if item.type == JOINT_STATE:
+    found = converter(item.type)
+    if found.form is Form.NUMBERS:
         return Reader(
             item.key,
             item.name,
             lambda values: _frozen(np.array([values[name] for name in item.joints], np.float32)),
             lambda: np.zeros(len(item.joints), np.float32),
         )
-    decode = decode_compressed if item.type == COMPRESSED_IMAGE else decode_image
+    if found.form is Form.WORD:
+        return Reader(item.key, item.name, str, str)
     return Reader(
         item.key,
         item.name,
-        lambda message: frame_of(decode(message), camera, item.topic),
+        lambda message: frame_of(found.read(message, (), ''), camera, item.topic),
         lambda: frame_of(_black(camera), camera, item.topic),
     )
 

@@ -14,7 +14,6 @@ from seq_harness.playback.layers import Codec
 from seq_harness.playback.session import Commands, Observation
 from seq_harness.settings import JointSettings, Settings
 from seq_harness.settings.joint_parameters import UNITS
-from seq_harness.settings.parameters import JOINT_STATE
 
 ABSOLUTE = ('position', 'angle', 'binary')
 """The kinds of channels, and fields of inputs, whose values have a zero and ends."""
@@ -58,7 +57,7 @@ class JointMap(Codec):
         self._keys = {
             item.key: _line(item.joints, joints, item.field)
             for item in settings.inputs
-            if item.type == JOINT_STATE and joints.keys() & set(item.joints)
+            if joints.keys() & set(item.joints)
         }
         self._channels = {
             item.name: _line(item.joints, joints, item.kind)

@@ -14,6 +14,7 @@ from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
 from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
 from seq_harness.pipeline.joint_map import describe_joint, JointMap
 from seq_harness.pipeline.playing import Playing
+from seq_harness.pipeline.stopping import StopOnInputs
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
 from seq_harness.playback.layers import Layers, PlayerLayer
@@ -124,7 +125,9 @@ class Pipeline:
             robot |= self._playing.absolute
         if self.joint_map is not None:
             robot |= self.joint_map
-        return resolve(from_json(self._settings['layers']), robot)
+        layers = resolve(from_json(self._settings['layers']), robot)
+        inputs = self._settings.inputs
+        return StopOnInputs(inputs) | layers if StopOnInputs.needed(inputs) else layers
 
     def _spec(self) -> ObservationSpec:
         """Say how inputs become observations, fitted as the policy declares its cameras."""

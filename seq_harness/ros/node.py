@@ -24,7 +24,8 @@ from seq_harness.playback.answer import Answer
 from seq_harness.ros.diagnostics import diagnostics
 from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPacer
 from seq_harness.ros.parameters import read_settings
-from seq_harness.ros.topics import output, setpoint_publisher, subscribe
+from seq_harness.ros.subscribing import Arrived, InputSubscription
+from seq_harness.ros.topics import output, setpoint_publisher
 from seq_harness.settings import InputSettings
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -188,7 +189,7 @@ class HarnessNode(LifecycleNode):
         parts.callback(pacer.close)
         runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
         parts.callback(runtime.close)
-        inputs = Inputs(settings.inputs)
+        inputs = Inputs(settings.inputs, max_camera_spread_s=settings['max_camera_spread_s'])
         harness = Harness(
             clock=pacer,
             inputs=inputs,
@@ -203,13 +204,17 @@ class HarnessNode(LifecycleNode):
             on_instruction=OnInstruction(settings['on_instruction']),
             wake=pacer.wake,
             on_change=self._changed.trigger,
+            unavailable=lambda snapshot: inputs.unavailable(snapshot, pacer.now_ns()),
             reap=runtime.reap,
         )
         paced = PacedThread(harness.round, harness.prepare, pacer, settings['rt_priority'])
         parts.callback(self._close_loop, harness, paced)
         for item in settings.inputs:
             callback = self._on_input(item, inputs, harness, pacer)
-            parts.callback(self.destroy_subscription, subscribe(self, item, callback))
+            for topic in item.topics:
+                parts.callback(
+                    InputSubscription(self, item, topic, callback, self._note_fault).close
+                )
         paced.start()
         return _Configured(policy, pipeline, pacer, harness, paced)
 
@@ -238,10 +243,16 @@ class HarnessNode(LifecycleNode):
 
     def _on_input(
         self, item: InputSettings, inputs: Inputs, harness: Harness, pacer: Pacer
-    ) -> Callable[[Any], None]:
-        def arrived(message: Any) -> None:
-            ros_now_ns = self.get_clock().now().nanoseconds
-            arrival = inputs.put(item.name, message, now_ns=pacer.now_ns(), ros_now_ns=ros_now_ns)
+    ) -> Arrived:
+        def arrived(message: Any, topic: str, sequence: int | None) -> None:
+            arrival = inputs.put(
+                item.name,
+                message,
+                now_ns=pacer.now_ns(),
+                ros_now_ns=self.get_clock().now().nanoseconds,
+                topic=topic,
+                sequence=sequence,
+            )
             self._note_fault(item.name, arrival.reason, arrival.verdict)
             if harness.waiting:
                 pacer.wake()

@@ -1,16 +1,13 @@
-"""Subscriptions that feed the inputs, and publishers that carry the setpoints."""
+"""Publishers that carry the setpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
-from sensor_msgs.msg import CompressedImage, Image, JointState
 from seq_harness.messages.setpoints import (
     fill_float64_multi_array,
     fill_joint_trajectory,
@@ -18,22 +15,15 @@ from seq_harness.messages.setpoints import (
 )
 from seq_harness.outputs import Output
 from seq_harness.playback.whole import Trajectory
-from seq_harness.settings import ChannelSettings, InputSettings
+from seq_harness.settings import ChannelSettings
 from seq_harness.settings.parameters import (
-    COMPRESSED_IMAGE,
     FLOAT64_MULTI_ARRAY,
-    IMAGE,
-    JOINT_STATE,
     JOINT_TRAJECTORY,
 )
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-_INPUT_TYPES = {IMAGE: Image, COMPRESSED_IMAGE: CompressedImage, JOINT_STATE: JointState}
 _OUTPUT_TYPES = {FLOAT64_MULTI_ARRAY: Float64MultiArray, JOINT_TRAJECTORY: JointTrajectory}
-
-# Joint states of several publishers come in bursts; of a camera only the newest frame counts.
-_DEPTHS = {IMAGE: 1, COMPRESSED_IMAGE: 1, JOINT_STATE: 10}
 
 SETPOINT_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
@@ -41,20 +31,6 @@ SETPOINT_QOS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
-
-
-def subscribe(
-    node: LifecycleNode, item: InputSettings, callback: Callable[[Any], None]
-) -> Subscription:
-    """Subscribe to one input; best effort matches every publisher."""
-    best_effort = item.reliability == 'best_effort'
-    profile = QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=_DEPTHS[item.type],
-        reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.VOLATILE,
-    )
-    return node.create_subscription(_INPUT_TYPES[item.type], item.topic, callback, profile)
 
 
 def setpoint_publisher(node: LifecycleNode, item: ChannelSettings, preview: bool) -> Publisher:

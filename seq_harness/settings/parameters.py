@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from seq_harness.settings.input_parameters import INPUT
+from seq_harness.settings.input_types import COMPRESSED_IMAGE, IMAGE, JOINT_STATE
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from seq_harness.settings.play_parameters import PLAY, PLAY_CHANNEL
 
@@ -19,7 +21,6 @@ __all__ = [
     'SettingsError',
 ]
 
-IMAGE, COMPRESSED_IMAGE, JOINT_STATE = 'image', 'compressed_image', 'joint_state'
 FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY = 'float64_multi_array', 'joint_trajectory'
 
 GENERAL = (
@@ -71,6 +72,10 @@ GENERAL = (
         'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a started episode waits for the first '
         'message of every required input, in seconds.', 0.0, 3600.0,
     ),
+    Parameter(
+        'max_camera_spread_s', Kind.DOUBLE, 0.0, 'Frames of different cameras whose stamps lie '
+        'further apart make the older one stale, in seconds; 0 for no bound.', 0.0, 60.0,
+    ),
     *PLAY,
     Parameter(
         'instruction', Kind.STRING, '', 'The instruction of the first episode; ~/instruction '
@@ -104,35 +109,6 @@ GENERAL = (
     Parameter(
         'mapped_joints', Kind.STRING_ARRAY, (), 'The joints that the policy counts otherwise than '
         'ROS does, in inputs and channels alike; joints.<name>.* describes each.',
-    ),
-)  # fmt: skip
-
-INPUT = (
-    Parameter('topic', Kind.STRING, None, 'The topic to subscribe to.'),
-    Parameter(
-        'type', Kind.STRING, None, 'What the topic carries.',
-        choices=(IMAGE, COMPRESSED_IMAGE, JOINT_STATE),
-    ),
-    Parameter('key', Kind.STRING, '', 'The observation key; empty takes the name of the input.'),
-    Parameter(
-        'joints', Kind.STRING_ARRAY, (), 'For joint_state: the joints to read, by name, in the '
-        'order the policy wants.',
-    ),
-    Parameter(
-        'field', Kind.STRING, 'position', 'For joint_state: which field of the message.',
-        choices=('position', 'velocity', 'effort'),
-    ),
-    Parameter(
-        'max_age_s', Kind.DOUBLE, 0.5, 'An observation older than this stops the episode, in '
-        'seconds.', 0.001, 3600.0,
-    ),
-    Parameter(
-        'stamp', Kind.STRING, 'header', 'What an age counts from: the header stamp where it is '
-        'plausible, or the arrival.', choices=('header', 'arrival'),
-    ),
-    Parameter(
-        'reliability', Kind.STRING, 'best_effort', 'QoS of the subscription; best_effort matches '
-        'every publisher.', choices=('best_effort', 'reliable'),
     ),
 )  # fmt: skip
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from seq_harness.settings.input_types import CAMERAS, NAMES, WORDS
 from seq_harness.settings.joint_parameters import checked_joint, JOINT, JointSettings
 from seq_harness.settings.parameters import (
     CHANNEL,
     GENERAL,
     INPUT,
-    JOINT_STATE,
     JOINT_TRAJECTORY,
     Parameter,
     SettingsError,
@@ -24,13 +24,30 @@ class InputSettings:
 
     name: str
     topic: str
+    more_topics: tuple[str, ...]
     type: str
     key: str
     joints: tuple[str, ...]
     field: str
+    available: tuple[str, ...]
     max_age_s: float
+    on_stale: str
+    hold_s: float
+    frozen_after_s: float
+    expected_hz: float
     stamp: str
     reliability: str
+    durability: str
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return every topic that feeds the input."""
+        return (self.topic, *self.more_topics)
+
+    @property
+    def is_status(self) -> bool:
+        """Return whether it says that the arm is available, rather than what a policy reads."""
+        return bool(self.available)
 
 
 @dataclass(frozen=True)
@@ -150,7 +167,7 @@ def _group(read: Mapping[str, Any], prefix: str, members: Sequence[Parameter]) -
 def _checked(read: Mapping[str, Any]) -> Settings:
     general = {parameter.name: read[parameter.name] for parameter in GENERAL}
     inputs = tuple(_input(read, name) for name in general['input_names'])
-    states = {item.name: item for item in inputs if item.type == JOINT_STATE}
+    states = {item.name: item for item in inputs if item.joints and item.type not in CAMERAS}
     channels = tuple(_channel(read, name, states) for name in general['channel_names'])
     if general['max_request_age_s'] > general['act_timeout_s']:
         raise SettingsError(
@@ -170,9 +187,21 @@ def _checked(read: Mapping[str, Any]) -> Settings:
 def _input(read: Mapping[str, Any], name: str) -> InputSettings:
     group = _group(read, f'inputs.{name}', INPUT)
     group['key'] = group['key'] or name
-    if group['type'] == JOINT_STATE and not group['joints']:
+    group['joints'] = group['joints'] or NAMES.get(group['type'], ())
+    item = InputSettings(name=name, **group)
+    if item.type in NAMES and not item.joints:
         raise SettingsError(f"parameter 'inputs.{name}.joints' must name the joints to read")
-    return InputSettings(name=name, **group)
+    for member, wanted, there in (
+        ('available', 'a text, bool or integer', item.type in WORDS or not item.available),
+        ('available', 'given for a bool or integer', item.is_status or item.type not in WORDS[1:]),
+        ('frozen_after_s', 'of a camera', item.type in CAMERAS or not item.frozen_after_s),
+        ('more_topics', 'of named numbers', bool(item.joints) or not item.more_topics),
+    ):
+        if not there:
+            raise SettingsError(
+                f"parameter 'inputs.{name}.{member}' must be {wanted}; the type is {item.type!r}"
+            )
+    return item
 
 
 def _channel(
@@ -199,7 +228,7 @@ def _channel(
     state = states.get(group['state'])
     if state is None:
         raise SettingsError(
-            f"parameter 'channels.{name}.state' must name a joint_state input; got "
+            f"parameter 'channels.{name}.state' must name an input of named numbers; got "
             f'{group["state"]!r}, known: {sorted(states)}'
         )
     unread = [joint for joint in joints if joint not in state.joints]
@@ -207,6 +236,11 @@ def _channel(
         raise SettingsError(
             f"parameter 'channels.{name}.state' must name an input of the positions of all joints "
             f'of the channel; {state.name!r} reads the {state.field} of {list(state.joints)}'
+        )
+    if state.on_stale == 'continue':
+        raise SettingsError(
+            f"parameter 'inputs.{state.name}.on_stale' must be stop or hold: the rows of "
+            f'channels.{name} are bounded from what it measures'
         )
     channel = ChannelSettings(name=name, **group)
     _check_kind(channel)

@@ -1,0 +1,175 @@
+"""Where the newest of one input is kept, by what the input holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+import threading
+from typing import Any
+
+from seq_harness.inputs.samples import Sample
+from seq_harness.messages.converters import converter, Form, Read
+from seq_harness.messages.refusals import ImageRefused
+from seq_harness.settings import InputSettings
+
+CONTEST_NS, CONTEST_FALLS = 1_000_000_000, 4
+"""So many falls of a publisher's numbers within this time are those of two publishers."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where and when a message came."""
+
+    topic: str
+    stamp_ns: int
+    born_ns: int
+    sequence: int | None
+
+
+class _NumbersSlot:
+    """Merges named numbers over messages and topics; as old as its oldest (G3)."""
+
+    def __init__(self, settings: InputSettings, read: Read) -> None:
+        self._settings = settings
+        self._read = read
+        self._numbers: dict[str, tuple[float, int, int]] = {}
+        self._contest = _Contest()
+        self._newest: Sample | None = None
+
+    def store(self, message: Any, at: At) -> str:
+        found = self._read(message, self._settings.joints, self._settings.field)
+        for name, value in found.items():
+            self._numbers[name] = (value, at.stamp_ns, at.born_ns)
+        contested = self._contest.note(at, found)
+        if len(self._numbers) >= len(self._settings.joints):
+            values = {name: value for name, (value, _, _) in self._numbers.items()}
+            stamp_ns = min(stamp for _, stamp, _ in self._numbers.values())
+            born_ns = min(born for _, _, born in self._numbers.values())
+            self._newest = Sample(values, stamp_ns, born_ns)
+        return contested
+
+    def sample(self) -> Sample | None:
+        return self._newest
+
+
+class _Contest:
+    """
+    Finds two publishers of the same names, by the numbers that each gives to its messages.
+
+    Those of one publisher rise; where two take turns they fall, again and again. A publisher that
+    was started anew falls once.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], int] = {}
+        self._falls: dict[str, list[int]] = {}
+
+    def note(self, at: At, names: Iterable[str]) -> str:
+        """Take a message's number; return what is wrong, or nothing."""
+        if at.sequence is None:
+            return ''
+        contested = [name for name in names if self._fell(name, at.topic, at.sequence, at.born_ns)]
+        if not contested:
+            return ''
+        return f'two publishers of {", ".join(contested)}: stop one, or give it another topic'
+
+    def _fell(self, name: str, topic: str, sequence: int, now_ns: int) -> bool:
+        """Say whether the numbers of a name fell often of late, on its topic or across topics."""
+        last = self._last.get((name, topic))
+        self._last[name, topic] = sequence
+        elsewhere = any(other == name and place != topic for other, place in self._last)
+        falls = self._falls.setdefault(name, [])
+        if elsewhere or (last is not None and sequence <= last):
+            falls.append(now_ns)
+        falls[:] = [at for at in falls if now_ns - at <= CONTEST_NS]
+        return len(falls) >= CONTEST_FALLS
+
+
+class _WordSlot:
+    """Keeps the newest word; for a status, says when it is none of the available ones."""
+
+    def __init__(self, settings: InputSettings, read: Read) -> None:
+        self._settings = settings
+        self._read = read
+        self._newest: Sample | None = None
+
+    def store(self, message: Any, at: At) -> str:
+        word = self._read(message, self._settings.joints, self._settings.field)
+        self._newest = Sample(word, at.stamp_ns, at.born_ns)
+        known = self._settings.available
+        return f'{word!r} came; available is {list(known)}' if known and word not in known else ''
+
+    def sample(self) -> Sample | None:
+        return self._newest
+
+
+class _ImageSlot:
+    """
+    Keeps the newest frame that passes its cheap check.
+
+    A frame that did not decode when it was read gives way to the one before it, and until one
+    decodes again every frame must at its arrival (G12).
+    """
+
+    def __init__(self, settings: InputSettings, read: Read, check: Callable[[Any], None]) -> None:
+        self._frozen_ns = round(settings.frozen_after_s * 1e9)
+        self._read = read
+        self._check = check
+        self._lock = threading.Lock()  # held for a few assignments
+        self._newest: Sample | None = None
+        self._before: Sample | None = None
+        self._doubted = False
+        self._same_since_ns: int | None = None  # the executor's thread alone
+
+    def store(self, message: Any, at: At) -> str:
+        self._check(message)
+        self._check_frozen(message, at.born_ns)
+        if self._doubted:
+            self._read(message, (), '')
+        with self._lock:
+            self._before = self._newest
+            self._newest = Sample(message, at.stamp_ns, at.born_ns, self._retract)
+            self._doubted = False
+        return ''
+
+    def sample(self) -> Sample | None:
+        return self._newest
+
+    def _retract(self, sample: Sample) -> None:
+        with self._lock:
+            self._doubted = True
+            if self._newest is sample or self._before is sample:
+                self._newest, self._before = self._before, None
+            if self._newest is sample:
+                self._newest = None
+
+    def _check_frozen(self, message: Any, born_ns: int) -> None:
+        """Refuse frames that have been the same to the byte for too long."""
+        newest = self._newest
+        if not self._frozen_ns or newest is None:
+            return
+        if not _same_bytes(message.data, newest.value.data):
+            self._same_since_ns = None
+            return
+        if self._same_since_ns is None:
+            self._same_since_ns = newest.born_ns
+        same_ns = born_ns - self._same_since_ns
+        if same_ns >= self._frozen_ns:
+            raise ImageRefused(f'the camera is frozen: the same frame for {same_ns / 1e9:.2f} s')
+
+
+def _same_bytes(new: Any, old: Any) -> bool:
+    return len(new) == len(old) and memoryview(new) == memoryview(old)
+
+
+Slot = _NumbersSlot | _WordSlot | _ImageSlot
+
+
+def make_slot(settings: InputSettings) -> Slot:
+    """Return an empty place for an input."""
+    found = converter(settings.type)
+    if found.form is Form.NUMBERS:
+        return _NumbersSlot(settings, found.read)
+    if found.form is Form.WORD:
+        return _WordSlot(settings, found.read)
+    return _ImageSlot(settings, found.read, found.check)
