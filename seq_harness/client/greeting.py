@@ -67,7 +67,9 @@ class Greeting:
 
     def _learn(self, told: Mapping[str, Any], instance: str, formats: frozenset[str]) -> None:
         known = {name: told[name] for name in told if name in WorkerDeclaration.model_fields}
-        known = {'formats': sorted(formats), **known, wire.KEY_INSTANCE: instance}
+        named = known.get('formats')
+        formats |= set(named) if isinstance(named, list) else set()
+        known |= {'formats': sorted(formats), wire.KEY_INSTANCE: instance}
         try:
             declaration = WorkerDeclaration.model_validate(known)
         except ValidationError as error:

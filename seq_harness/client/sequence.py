@@ -316,7 +316,9 @@ class SequencePolicy:
             self._limits or _limits(declaration),
             self._when_behind or declared,
         )
-        return Uploader(stream, Link(self._route, ping), self._notices, self._reconnect_s)
+        link = Link(self._route, ping)
+        posts = _observes(declaration)
+        return Uploader(stream, link, self._notices, self._reconnect_s, posts)
 
     def _rules(
         self, declaration: WorkerDeclaration, act_timeout_s: float, max_request_age_s: float

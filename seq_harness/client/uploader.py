@@ -54,9 +54,15 @@ class Uploader:
         link: Link,
         notices: Notices,
         drop_after_s: float,
+        posts: bool = True,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Let a full stream drop once posts failed for `drop_after_s`, so that acts go on."""
+        """
+        Let a full stream drop once posts failed for `drop_after_s`, so that acts go on.
+
+        Without `posts` nothing is posted: the worker takes no observations beside the acts.
+        """
+        self._posts = posts
         self._stream = stream  # under _lock
         self._link = link  # used by the poster alone
         self._notices = notices
@@ -140,7 +146,11 @@ class Uploader:
 
     def wait_clear(self, within_s: float, cancel: Cancel) -> bool:
         """Wait until the act may go out; False when it may not by then, or `cancel` was set."""
+        if not self._posts:
+            return True
         with cancel.calling(self._wake), self._lock:
+            if self._stream.clear():
+                return True
             self._landed.wait_for(
                 lambda: self._stream.clear() or cancel.is_set() or self._closing, within_s
             )
@@ -253,7 +263,7 @@ class Uploader:
         with self._lock:
             while not self._closing:
                 hold_s = self._hold_until_s - self._now_s()
-                post = self._stream.next_post() if hold_s <= 0 else None
+                post = self._stream.next_post() if self._posts and hold_s <= 0 else None
                 if post is not None:
                     self._touched = True
                     return post
