@@ -1,1 +1,43 @@
-"""Reading and writing rosbag2 recordings."""
+"""Reading, writing and replaying rosbag2 recordings."""
+
+from __future__ import annotations
+
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seq_harness.bags.charges import charged, charged_as_recorded, charged_real, uncharged
+    from seq_harness.bags.faults import BagFault, Fault, FaultKind, OnFault
+    from seq_harness.bags.replaying import replay, ReplayOptions, Run
+    from seq_harness.bags.setpoints import Setpoints
+
+_HOMES = {
+    'charges': ('charged', 'charged_as_recorded', 'charged_real', 'uncharged'),
+    'faults': ('BagFault', 'Fault', 'FaultKind', 'OnFault'),
+    'replaying': ('replay', 'ReplayOptions', 'Run'),
+    'setpoints': ('Setpoints',),
+}
+
+__all__ = [
+    'BagFault',
+    'Fault',
+    'FaultKind',
+    'OnFault',
+    'ReplayOptions',
+    'Run',
+    'Setpoints',
+    'charged',
+    'charged_as_recorded',
+    'charged_real',
+    'replay',
+    'uncharged',
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on its first use, so that what only reads bags loads no harness."""
+    from importlib import import_module
+
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f'{__name__}.{module}'), name)
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -12,6 +12,7 @@ COMMANDS = {
     'sim-arm': ('sim_arm', 'run the simulated arm with a camera'),
     'record-bag': ('record_bag', 'record an episode into a bag'),
     'play-bag': ('play_bag', 'run the harness over a bag'),
+    'replay': ('replay', 'run a recording through the harness in lockstep, without ROS'),
     'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
 }
 

@@ -76,6 +76,8 @@ class EmbeddedPolicy:
             How long `connect` waits for the policy to load.
         seed, params
             What every act hands to the policy, as far as it declares them.
+        **options
+            Those of the wires.
 
         Raises
         ------
@@ -165,7 +167,8 @@ class EmbeddedPolicy:
             wire.KEY_PARAMS: cast_params(declared.params, self._params) or None,
         }
         given = {key: value for key, value in constants.items() if value is not None}
-        return EmbeddedScope(self._host, stream, None if streams is None else tuple(streams), given)
+        keys = None if streams is None else tuple(streams)
+        return EmbeddedScope(self._host, stream, keys, given)
 
 
 class _Host:
@@ -188,11 +191,10 @@ class _Host:
         self._run(self._load(within_s))
 
     def call(self, method: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        status, answer = self._run(self._answer(method, body))
-        reply = Reply(status, answer)
+        reply = self._run(self._answer(method, body))
         if not reply.ok:
             raise PolicyError(judge(reply).text)
-        return answer
+        return reply.body
 
     def close(self) -> None:
         loop, thread = self._loop, self._thread
@@ -234,7 +236,7 @@ class _Host:
         await asyncio.gather(*others, return_exceptions=True)
         loop.call_soon(loop.stop)
 
-    async def _answer(self, method: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+    async def _answer(self, method: str, body: Mapping[str, Any]) -> Reply:
         worker, caller = self._worker, Caller(session=SCHEME, refills=True)
         if worker is None:
             raise PolicyError('the policy is not loaded: call connect first')
@@ -242,7 +244,7 @@ class _Host:
             reply = await worker.reply(worker.take(body, 0, caller))
         else:
             reply = worker.answer(method, body, caller)
-        return reply.status, unpack(reply.body)
+        return Reply(reply.status, unpack(reply.body))
 
 
 def _found(text: str) -> ServedPolicy:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import threading
 import time
 from typing import Any, Protocol
 
 from seq_harness.client.figures import ActTally, ScopeFigures
 from seq_harness.client.packing import pack_observation
-from seq_harness.client.posts import Post
+from seq_harness.client.posts import Job, Post
 from seq_harness.client.stream import ObservationStream
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack, unpack
@@ -152,7 +152,7 @@ class EmbeddedScope:
                 job = self._stream.next_job()
             if job is None:
                 return
-            payload = _packed(lambda job=job: pack_observation(job.observation, job.keys))
+            payload = _packed(job)
             with self._lock:
                 if payload is None:
                     self._stream.unencodable(job)
@@ -160,10 +160,10 @@ class EmbeddedScope:
                     self._stream.encoded(job, payload)
 
 
-def _packed(pack_it: Callable[[], bytes]) -> bytes | None:
+def _packed(job: Job) -> bytes | None:
     """Return a packed observation; None for one that cannot be, which is then skipped."""
     try:
-        return pack_it()
+        return pack_observation(job.observation, job.keys)
     except Exception:
         return None
 

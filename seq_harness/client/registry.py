@@ -23,6 +23,7 @@ WIRES: Mapping[str, str] = {
     'seq+wss': SEQUENCE,
     'seq+http': SEQUENCE,
     'seq+https': SEQUENCE,
+    'embedded': 'seq_harness.client.embedded:EmbeddedPolicy',
 }
 """Scheme to MODULE:CLASS, imported when it is chosen: one line a wire."""
 

@@ -18,9 +18,11 @@ PYTHON: dict[str, tuple[str, str | None]] = {
     'msgpack': ('msgpack', 'python3-msgpack'),
     'numpy': ('numpy', 'python3-numpy'),
     'pydantic': ('pydantic', 'python3-pydantic'),
+    'pytest': ('pytest', 'python3-pytest'),
     'rosbags': ('rosbags', None),
     'tqdm': ('tqdm', 'python3-tqdm'),
     'typing_extensions': ('typing-extensions', 'python3-typing-extensions'),
+    'yaml': ('PyYAML', 'python3-yaml'),
     'websockets': ('websockets', 'python3-websockets'),
 }
 DOCUMENT = (ROOT / 'docs' / 'dependencies.md').read_text(encoding='utf-8')

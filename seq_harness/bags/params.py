@@ -1,0 +1,90 @@
+"""The parameters of a harness, from a ROS 2 parameter file or from a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from seq_harness.settings import parse, Settings, SettingsError
+import yaml
+
+Params: TypeAlias = 'Path | str | Mapping[str, Any] | Settings'
+"""A parameter file, parameters by name (nested or with dots), or what they build."""
+
+OF_NODES = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
+"""Parameters that every node has; a replay has no use for them."""
+
+
+def settings_from(params: Params, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """
+    Return the settings that `params` build; `overrides` are parameters by full name.
+
+    Raises
+    ------
+    SettingsError
+        The file holds no parameters of a harness, or one of them is not allowed.
+    OSError
+        The file cannot be read.
+
+    """
+    if isinstance(params, Settings):
+        if overrides:
+            raise SettingsError('settings cannot be overridden: give the parameters themselves')
+        return params
+    values = read_file(Path(params)) if isinstance(params, (str, Path)) else params
+    flat = {**dict(_flat(values, '')), **(overrides or {})}
+    return parse({name: value for name, value in flat.items() if not name.startswith(OF_NODES)})
+
+
+def read_file(path: Path, node: str = 'harness') -> dict[str, Any]:
+    """
+    Return what a ROS 2 parameter file says to `node`, the later of two entries winning.
+
+    Raises
+    ------
+    SettingsError
+        It is no parameter file, or says nothing to this node.
+    OSError
+        It cannot be read.
+
+    """
+    try:
+        held = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise SettingsError(f'{path} is no YAML: {error}') from error
+    names = held if isinstance(held, Mapping) else {}
+    values: dict[str, Any] = {}
+    for name, entry in names.items():
+        said = entry.get('ros__parameters') if isinstance(entry, Mapping) else None
+        if str(name).rpartition('/')[2] in (node, '*', '**') and isinstance(said, Mapping):
+            values.update(_flat(said, ''))
+    if not values:
+        raise SettingsError(
+            f'{path} holds no ros__parameters for {node}; it holds entries for {sorted(names)}'
+        )
+    return values
+
+
+def value_of(text: str) -> Any:
+    """
+    Return what a parameter's value means, written as YAML.
+
+    Raises
+    ------
+    SettingsError
+        It is no YAML.
+
+    """
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f'a value in YAML was expected, got {text!r}: {error}') from error
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f'{prefix}{name}.')
+        else:
+            yield f'{prefix}{name}', value
