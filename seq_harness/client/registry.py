@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+import json
 from pathlib import Path
+import ssl
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -93,13 +95,21 @@ def open_policy(settings: Parameters, say: Callable[[str], None] | None = None) 
     UnknownScheme
         No wire has the scheme of `worker_url`.
     ValueError
-        The address must not be spoken to as it is, or the token file holds no token.
+        The address must not be spoken to as it is, the token file holds no token, or
+        `policy_params` is no JSON object.
     OSError
-        The token file cannot be read.
+        The token file, or that of the authorities, cannot be read.
 
     """
     return policy_at(
-        settings['worker_url'],
+        settings['gateway_url'] or settings['worker_url'],
+        via_gateway=bool(settings['gateway_url']),
+        model=settings['model'],
+        embodiment=settings['embodiment'] or None,
+        seed=settings['seed'] if settings['seed'] >= 0 else None,
+        params=_params(settings['policy_params']),
+        fingerprint=settings['tls_fingerprint'] or None,
+        tls=_authorities(settings['tls_ca_file']),
         token=_token(settings['worker_token_file']),
         allow_plaintext=settings['allow_plaintext'],
         connect_timeout_s=settings['connect_timeout_s'],
@@ -132,6 +142,20 @@ def _token(path: str) -> str | None:
     if not token:
         raise ValueError(f'{path} holds no token: it was expected to hold the bearer alone')
     return token
+
+
+def _params(text: str) -> dict[str, Any] | None:
+    try:
+        params = json.loads(text or 'null')
+    except ValueError as error:
+        raise ValueError(f'policy_params: a JSON object was expected: {error}') from None
+    if params is not None and not isinstance(params, dict):
+        raise ValueError(f'policy_params: a JSON object was expected, got {text[:80]!r}')
+    return params
+
+
+def _authorities(path: str) -> ssl.SSLContext | None:
+    return ssl.create_default_context(cafile=str(Path(path).expanduser())) if path else None
 
 
 def _shown(url: str) -> str:

@@ -6,6 +6,7 @@ from seq_harness.settings.input_parameters import INPUT
 from seq_harness.settings.input_types import COMPRESSED_IMAGE, IMAGE, JOINT_STATE
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from seq_harness.settings.play_parameters import PLAY, PLAY_CHANNEL
+from seq_harness.settings.worker_parameters import WORKER
 
 __all__ = [
     'CHANNEL',
@@ -24,34 +25,7 @@ __all__ = [
 FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY = 'float64_multi_array', 'joint_trajectory'
 
 GENERAL = (
-    Parameter(
-        'worker_url', Kind.STRING, 'ws://127.0.0.1:8765', 'Where the worker that serves the '
-        'policy listens; the scheme chooses the wire. Read-only once configured.',
-    ),
-    Parameter(
-        'worker_token_file', Kind.STRING, '', 'A file that holds the bearer token of the worker; '
-        'empty for none.',
-    ),
-    Parameter(
-        'allow_plaintext', Kind.BOOL, False, 'Send the token over an unencrypted connection to '
-        'another machine.',
-    ),
-    Parameter(
-        'connect_timeout_s', Kind.DOUBLE, 120.0, 'How long configuring waits for the worker to '
-        'answer and to load its policy, in seconds.', 0.1, 86400.0,
-    ),
-    Parameter(
-        'act_timeout_s', Kind.DOUBLE, 30.0, 'How long one act may take before its connection is '
-        'closed, in seconds.', 0.05, 3600.0,
-    ),
-    Parameter(
-        'max_request_age_s', Kind.DOUBLE, 10.0, 'An act is repeated only while its observation is '
-        'younger than this, in seconds; at most act_timeout_s.', 0.01, 3600.0,
-    ),
-    Parameter(
-        'reconnect_s', Kind.DOUBLE, 5.0, 'How long a lost worker is looked for before the episode '
-        'ends with worker_lost, in seconds.', 0.0, 3600.0,
-    ),
+    *WORKER,
     Parameter(
         'autostart', Kind.BOOL, True, 'Configure and activate the node by itself; false leaves '
         'that to a lifecycle manager. An episode starts only by ~/start.',

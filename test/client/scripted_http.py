@@ -134,11 +134,12 @@ class ScriptedHttp:
             return 200, {'params': {}, **told, **self.coordinates, **self.declaration}
         if path == wire.PATH_ACT:
             return 200, {wire.KEY_OUTPUTS: {'seq': posted.body[wire.KEY_SEQ]}}
-        return 200, {
+        plain: dict[str, Body] = {
             wire.PATH_OBSERVE: {wire.KEY_THROUGH: -1},
             wire.PATH_READY: {'ready': True},
             wire.PATH_KEEPALIVE: {'held': True},
-        }.get(path, {})
+        }
+        return 200, plain.get(path, {})
 
 
 class _Server(ThreadingHTTPServer):

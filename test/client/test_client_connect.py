@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Any
 
+from client.scripted_http import ScriptedHttp
 from client.scripted_worker import Drop, error, Held, ScriptedWorker, SOON_S
 import pytest
 from seq_harness.client.endpoint import Endpoint, EndpointRefused
@@ -20,6 +21,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.obs_schedule import ReachRefused
 from seq_harness.playback.uplink import PolicyError, Step, WorkerLost
+from seq_harness.settings.worker_parameters import WORKER
 
 Workers = Callable[..., ScriptedWorker]
 Policies = Callable[..., SequencePolicy]
@@ -327,24 +329,50 @@ def test_a_greeting_that_drops_is_tried_again(workers: Workers, policies: Polici
     assert policies(worker.url).connect().instance == 'worker-a'
 
 
+def parameters_of(**values: Any) -> dict[str, Any]:
+    """Return the robot's parameters, by default but for `values`."""
+    return {parameter.name: parameter.default for parameter in WORKER} | values
+
+
 def test_the_robots_parameters_make_the_client(workers: Workers, tmp_path: Path) -> None:
-    worker = workers(token=TOKEN)
+    worker = workers({'params': {'steps': {'type': 'int', 'default': 4}}}, token=TOKEN)
     file = tmp_path / 'token'
     file.write_text(f'{TOKEN}\n')
-    parameters = {
-        'worker_url': worker.url,
-        'worker_token_file': str(file),
-        'allow_plaintext': False,
-        'connect_timeout_s': 5.0,
-        'act_timeout_s': 5.0,
-        'max_request_age_s': 5.0,
-        'reconnect_s': 5.0,
-    }
+    parameters = parameters_of(
+        worker_url=worker.url,
+        worker_token_file=str(file),
+        model='pi',
+        embodiment='arm',
+        seed=7,
+        policy_params='{"steps": 5}',
+    )
     policy = open_policy(parameters)
     try:
         assert policy.connect().instance == 'worker-a'
+        policy.open_episode(lambda: 0).infer(Step(0, 0, {}))
     finally:
         policy.close()
+    assert worker.next(wire.CONNECT).body == {'model': 'pi', 'embodiment': 'arm'}
+    act = worker.next(wire.ACT).body
+    assert (act['seed'], act['params'], act['embodiment']) == (7, {'steps': 5}, 'arm')
     file.write_text('\n')
     with pytest.raises(ValueError, match='holds no token'):
         open_policy(parameters)
+
+
+@pytest.mark.parametrize('text', ['[1]', '{"steps": ', 'steps=5'])
+def test_params_that_are_no_json_object_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='policy_params: a JSON object was expected'):
+        open_policy(parameters_of(policy_params=text))
+
+
+def test_a_gateway_is_asked_in_place_of_the_worker() -> None:
+    gateway = ScriptedHttp()
+    try:
+        policy = open_policy(parameters_of(gateway_url=gateway.url, model='pi'))
+        policy.connect()
+        policy.close()
+    finally:
+        gateway.stop()
+    assert gateway.next(wire.PATH_CONNECT).body['model'] == 'pi'
+    assert gateway.next(wire.PATH_RELEASE)
