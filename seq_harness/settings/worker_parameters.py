@@ -10,8 +10,8 @@ WORKER = (
         'policy listens; the scheme chooses the wire. Read-only once configured.',
     ),
     Parameter(
-        'worker_token_file', Kind.STRING, '', 'A file that holds the bearer token of the worker, or '
-        'of the gateway; empty for none.',
+        'worker_token_file', Kind.STRING, '', 'A file that holds the bearer token of the worker '
+        'or of the gateway; empty for none.',
     ),
     Parameter(
         'gateway_url', Kind.STRING, '', 'A gateway that is asked where the worker is, in place of '
@@ -22,8 +22,8 @@ WORKER = (
         'empty where there is one.',
     ),
     Parameter(
-        'embodiment', Kind.STRING, '', "Which of the policy's bodies this robot is; empty where it "
-        'declares none.',
+        'embodiment', Kind.STRING, '', "Which of the policy's bodies this robot is; empty where "
+        'it declares none.',
     ),
     Parameter(
         'seed', Kind.INTEGER, -1, 'The seed that every act hands to the policy; -1 for none.',
