@@ -17,7 +17,7 @@ from seq_harness.client.packing import map_of
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, Parts, Reply
 from seq_harness.contract import wire
 from seq_harness.contract.json_body import Contents, contents_of, JsonError, pack_json, unpack_json
-from seq_harness.contract.msgpack import MsgpackError, unpack
+from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 
 PATHS: Mapping[str, str] = {
     wire.CONNECT: wire.PATH_CONNECT,
@@ -134,6 +134,7 @@ class HttpConnection:
         self._session = session
         self._epoch = epoch
         self._say = say
+        self._names_instance = False
         self.formats: frozenset[str] = frozenset()
         self.instance = ''
 
@@ -154,6 +155,9 @@ class HttpConnection:
         headers = {wire.HEADER_SESSION: self._session}
         if request_id is not None:
             headers[wire.HEADER_REQUEST_ID] = request_id
+            if self._names_instance:
+                # Tells a worker of our kind that we can send again what it lacks.
+                parts = {**parts, wire.KEY_REQUEST_ID: pack(request_id)}
         if method == wire.PING:
             verb, target, body = 'GET', wire.PATH_PING, None
         else:
@@ -205,6 +209,7 @@ class HttpConnection:
 
     def _instance(self, said: str | None) -> str:
         """Name the worker process; one that changed behind the connection ends it."""
+        self._names_instance = said is not None
         named = f'{said or "worker"}{self._epoch}'
         if said is not None and self.instance and named != self.instance:
             self.abort()

@@ -13,6 +13,8 @@ from seq_harness.playback.session import Observation
 class Place(Enum):
     """Where a number is."""
 
+    __hash__ = object.__hash__  # places are looked up many times an act
+
     REFERENCE = auto()
     """Not wanted as far as is known: kept, so that an early ask can still send it."""
     QUEUED = auto()
@@ -123,7 +125,7 @@ class Ledger:
 
     def at(self, *places: Place) -> Iterator[Entry]:
         """Iterate over the entries at `places` in order of their numbers; they may be moved."""
-        numbers = sorted(number for place in places for number in self._at[place])
+        numbers = sorted(set().union(*(self._at[place] for place in places)))
         for number in numbers:
             entry = self._entries.get(number)
             if entry is not None and entry.place in places:

@@ -73,8 +73,9 @@ class Tally:
 
     def count(self, **more: int) -> None:
         """Add to the figures of these names."""
-        now = {name: getattr(self.figures, name) + value for name, value in more.items()}
-        self.figures = replace(self.figures, **now)
+        now = {name: getattr(self.figures, name) + value for name, value in more.items() if value}
+        if now:
+            self.figures = replace(self.figures, **now)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def test_an_act_goes_as_msgpack_with_its_headers(https: Https, robots: Robots) -
     assert asked.headers[wire.HEADER_AUTHORIZATION] == 'Bearer s3cret'
     assert asked.headers[wire.HEADER_REQUEST_ID].startswith('r-')
     assert len(asked.headers[wire.HEADER_SESSION]) == 32
-    assert set(asked.body) == {'episode_id', 'seq', 'inputs'}
+    assert set(asked.body) == {'episode_id', 'seq', 'inputs', 'request_id'}
     np.testing.assert_array_equal(asked.body['inputs']['front'], IMAGE)
 
 
@@ -147,6 +147,7 @@ def test_a_worker_without_a_gateways_routes_is_served_as_it_is(
     robot = robots(worker)
     assert robot.act() == {'seq': 0}
     assert robot.declaration.observations is None
+    assert set(worker.next(wire.PATH_ACT).body) == {'episode_id', 'seq', 'inputs'}
 
 
 @pytest.mark.parametrize(
