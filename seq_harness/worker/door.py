@@ -17,10 +17,17 @@ BACKLOG = 128
 AGAIN_S = 0.2
 """How long nobody is let in after the system had no room for one more."""
 
-# A peer that is gone without a word is found by these, in seconds.
-KEEPALIVE = ((socket.TCP_KEEPIDLE, 20), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
-UNANSWERED_MS = 30_000
-"""How long sent bytes may go unacknowledged, or a peer may take none."""
+PATIENCE = {
+    'TCP_KEEPIDLE': 20,
+    'TCP_KEEPINTVL': 5,
+    'TCP_KEEPCNT': 3,
+    'TCP_USER_TIMEOUT': 30_000,
+}
+"""
+By which a peer that is gone without a word is found: probed after 20 s of silence, every 5 s, three
+times; and given up 30 s after it took what was sent for the last time, in ms. What a system does
+not know it goes without.
+"""
 
 Handler = asyncio.Protocol
 
@@ -189,11 +196,13 @@ class Door:
 
 
 def _set_patience(accepted: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # What the system does not know it goes without.
+    with contextlib.suppress(OSError):
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in KEEPALIVE:
-            accepted.setsockopt(socket.IPPROTO_TCP, option, value)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED_MS)
+    for name, value in PATIENCE.items():
+        option = getattr(socket, name, None)
+        if option is not None:
+            with contextlib.suppress(OSError):
+                accepted.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _now_s() -> float:
