@@ -44,7 +44,7 @@ def fill_float64_multi_array(message: Any, values: Floats) -> None:
         When a value is not finite (G4); the message is left as it was.
 
     """
-    message.data = _container(message)(_finite(values))
+    message.data = container_of(message)(finite_setpoint(values))
 
 
 def fill_joint_trajectory(
@@ -68,7 +68,7 @@ def fill_joint_trajectory(
 
     """
     _check_points(names, points)
-    floats = _container(message)
+    floats = container_of(message)
     filled = [_filled_point(point_type, duration_type, floats, point) for point in points]
     message.header.stamp.sec = 0
     message.header.stamp.nanosec = 0
@@ -117,7 +117,7 @@ def _filled_point(
 ) -> Any:
     seconds, nanoseconds = divmod(point.time_from_start_ns, 1_000_000_000)
     return point_type(
-        positions=floats(_finite(point.positions)),
+        positions=floats(finite_setpoint(point.positions)),
         velocities=floats([]),
         accelerations=floats([]),
         effort=floats([]),
@@ -125,7 +125,8 @@ def _filled_point(
     )
 
 
-def _finite(values: Floats) -> list[float]:
+def finite_setpoint(values: Floats) -> list[float]:
+    """Return plain numbers, or raise `SetpointRefused` for one that is not finite."""
     plain = [float(value) for value in values]
     for place, value in enumerate(plain):
         if not math.isfinite(value):
@@ -133,7 +134,7 @@ def _finite(values: Floats) -> list[float]:
     return plain
 
 
-def _container(message: Any) -> Callable[[list[float]], Any]:
+def container_of(message: Any) -> Callable[[list[float]], Any]:
     """Return what makes the message's own kind of float64 sequence: rosbags' or rclpy's."""
     if hasattr(message, '__msgtype__'):
         return lambda values: np.array(values, np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import zip_longest
 
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
@@ -87,11 +88,12 @@ class Pipeline:
         lines += [f'  {item.topic} ({item.type}) -> {item.key}' for item in self._settings.inputs]
         for channel, item in zip(self._channels, self._settings.channels, strict=True):
             lines.append(f'  {channel.name} -> {item.topic} ({item.type}):')
-            for joint, column, low, high in zip(
-                channel.joints, channel.columns, item.lower, item.upper, strict=True
+            # Of a pose, only x, y and z lie within bounds.
+            for joint, column, low, high in zip_longest(
+                channel.joints, channel.columns, item.lower, item.upper
             ):
-                name = self._columns[column]
-                lines.append(f'    column {column} {name} -> {joint} in [{low:g}, {high:g}]')
+                bounds = '' if low is None else f' in [{low:g}, {high:g}]'
+                lines.append(f'    column {column} {self._columns[column]} -> {joint}{bounds}')
         lines += [describe_joint(joint) for joint in self._settings.joints]
         return '\n'.join(lines)
 

@@ -71,6 +71,7 @@ class Playing:
         return {
             item.name: joint_values_of(snapshot[item.state], item.joints)
             for item in self._settings.channels
+            if item.state
         }
 
     def limits(self) -> dict[str, Limits]:

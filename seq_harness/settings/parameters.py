@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from seq_harness.settings.channel_parameters import CHANNEL
 from seq_harness.settings.input_parameters import INPUT
 from seq_harness.settings.input_types import COMPRESSED_IMAGE, IMAGE, JOINT_STATE
+from seq_harness.settings.output_types import FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
-from seq_harness.settings.play_parameters import PLAY, PLAY_CHANNEL
+from seq_harness.settings.play_parameters import PLAY
+from seq_harness.settings.safety_parameters import SAFETY
 from seq_harness.settings.worker_parameters import WORKER
 
 __all__ = [
@@ -21,8 +24,6 @@ __all__ = [
     'Parameter',
     'SettingsError',
 ]
-
-FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY = 'float64_multi_array', 'joint_trajectory'
 
 GENERAL = (
     *WORKER,
@@ -50,7 +51,13 @@ GENERAL = (
         'max_camera_spread_s', Kind.DOUBLE, 0.0, 'Frames of different cameras whose stamps lie '
         'further apart make the older one stale, in seconds; 0 for no bound.', 0.0, 60.0,
     ),
+    Parameter(
+        'on_other_publisher', Kind.STRING, 'stop', 'What another publisher on a command topic '
+        'does: it has a start refused and ends the episode (stop), has a start refused (refuse), '
+        'or is told (warn).', choices=('stop', 'refuse', 'warn'),
+    ),
     *PLAY,
+    *SAFETY,
     Parameter(
         'instruction', Kind.STRING, '', 'The instruction of the first episode; ~/instruction '
         'replaces it.',
@@ -84,38 +91,4 @@ GENERAL = (
         'mapped_joints', Kind.STRING_ARRAY, (), 'The joints that the policy counts otherwise than '
         'ROS does, in inputs and channels alike; joints.<name>.* describes each.',
     ),
-)  # fmt: skip
-
-CHANNEL = (
-    Parameter('topic', Kind.STRING, None, 'The command topic of the controller.'),
-    Parameter(
-        'type', Kind.STRING, None, 'The message the controller takes.',
-        choices=(FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY),
-    ),
-    Parameter(
-        'joints', Kind.STRING_ARRAY, None, 'The joints commanded, in the order of the controller.',
-    ),
-    Parameter(
-        'columns', Kind.STRING_ARRAY, (), 'The columns of the policy for these joints, by name; '
-        'empty takes the names of the joints.',
-    ),
-    Parameter(
-        'state', Kind.STRING, None, 'The joint_state input that measures these joints: first '
-        'rows are bounded from it.',
-    ),
-    Parameter('lower', Kind.DOUBLE_ARRAY, None, 'Lowest position of each joint, in rad or m.'),
-    Parameter('upper', Kind.DOUBLE_ARRAY, None, 'Highest position of each joint, in rad or m.'),
-    Parameter(
-        'max_velocity', Kind.DOUBLE_ARRAY, None, 'Fastest change between two rows of each joint, '
-        'in rad/s or m/s.', 0.0,
-    ),
-    Parameter(
-        'max_start_distance', Kind.DOUBLE, 0.2, 'Largest distance of a first row from the '
-        'measured position, in rad or m.', 0.0,
-    ),
-    Parameter(
-        'time_from_start_s', Kind.DOUBLE, 0.0, 'For joint_trajectory: when a row is to be '
-        'reached, in seconds after it is sent; 0 takes one row period.', 0.0, 60.0,
-    ),
-    *PLAY_CHANNEL,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from seq_harness.settings.input_types import CAMERAS, NAMES, WORDS
 from seq_harness.settings.joint_parameters import checked_joint, JOINT, JointSettings
+from seq_harness.settings.output_types import OUTPUT_KINDS, POSE_WIDTHS, RATES, WIDTHS
 from seq_harness.settings.parameters import (
     CHANNEL,
     GENERAL,
@@ -65,6 +66,8 @@ class ChannelSettings:
     max_velocity: tuple[float, ...]
     max_start_distance: float
     time_from_start_s: float
+    frame: str
+    max_effort: float
     kind: str
     delta_of: str
     starvation: str
@@ -213,23 +216,44 @@ def _channel(
     if not joints:
         raise SettingsError(f"parameter 'channels.{name}.joints' must name the joints")
     group['columns'] = group['columns'] or joints
-    for member in ('columns', 'lower', 'upper', 'max_velocity'):
-        if len(group[member]) != len(joints):
-            raise SettingsError(
-                f"parameter 'channels.{name}.{member}' must have one value for each of the "
-                f'{len(joints)} joints; got {len(group[member])}'
-            )
-    for joint, low, high in zip(joints, group['lower'], group['upper'], strict=True):
+    _check_widths(name, group)
+    for joint, low, high in zip(joints, group['lower'], group['upper'], strict=False):
         if low >= high:
             raise SettingsError(
                 f"parameter 'channels.{name}.lower' must be below upper for {joint}; "
                 f'got [{low:g}, {high:g}]'
             )
-    state = states.get(group['state'])
+    channel = ChannelSettings(name=name, **group)
+    _check_kind(channel)
+    if channel.state or channel.kind not in RATES:
+        _check_state(channel, states)
+    return channel
+
+
+def _check_widths(name: str, group: Mapping[str, Any]) -> None:
+    count = len(group['joints'])
+    wanted = WIDTHS.get(group['type'], 7 if group['kind'] == 'pose' else count)
+    if count != wanted:
+        raise SettingsError(
+            f"parameter 'channels.{name}.joints' must name {wanted} for type {group['type']!r} "
+            f'and kind {group["kind"]!r}; got {count}'
+        )
+    widths = POSE_WIDTHS if group['kind'] == 'pose' else {}
+    for member in ('columns', 'lower', 'upper', 'max_velocity'):
+        if len(group[member]) != widths.get(member, count):
+            raise SettingsError(
+                f"parameter 'channels.{name}.{member}' must have one value for each of the "
+                f'{widths.get(member, count)} joints; got {len(group[member])}'
+            )
+
+
+def _check_state(channel: ChannelSettings, states: Mapping[str, InputSettings]) -> None:
+    name, joints = channel.name, channel.joints
+    state = states.get(channel.state)
     if state is None:
         raise SettingsError(
             f"parameter 'channels.{name}.state' must name an input of named numbers; got "
-            f'{group["state"]!r}, known: {sorted(states)}'
+            f'{channel.state!r}, known: {sorted(states)}'
         )
     unread = [joint for joint in joints if joint not in state.joints]
     if unread or state.field != 'position':
@@ -242,20 +266,22 @@ def _channel(
             f"parameter 'inputs.{state.name}.on_stale' must be stop or hold: the rows of "
             f'channels.{name} are bounded from what it measures'
         )
-    channel = ChannelSettings(name=name, **group)
-    _check_kind(channel)
-    return channel
 
 
 def _check_kind(channel: ChannelSettings) -> None:
     prefix = f'channels.{channel.name}'
+    if channel.kind not in OUTPUT_KINDS[channel.type]:
+        raise SettingsError(
+            f"parameter '{prefix}.kind' must be one of {list(OUTPUT_KINDS[channel.type])} for "
+            f'type {channel.type!r}; got {channel.kind!r}'
+        )
     if (channel.kind == 'delta') != bool(channel.delta_of):
         raise SettingsError(
             f"parameter '{prefix}.delta_of' must say of what a delta is one, previous or "
             f'observation, and belongs to kind delta alone; got kind {channel.kind!r} and '
             f'{channel.delta_of!r}'
         )
-    if channel.kind in ('velocity', 'effort') and not channel.controller_timeout_s:
+    if channel.kind in RATES and not channel.controller_timeout_s:
         raise SettingsError(
             f"parameter '{prefix}.controller_timeout_s' must be above 0 for a {channel.kind}: "
             'what a crash leaves is stopped by a controller that times out, or by nobody'

@@ -140,7 +140,7 @@ PLAY = (
 PLAY_CHANNEL = (
     Parameter(
         'kind', Kind.STRING, 'position', 'What the values of the channel are.',
-        choices=('position', 'angle', 'velocity', 'effort', 'delta', 'binary'),
+        choices=('position', 'angle', 'velocity', 'effort', 'delta', 'binary', 'pose'),
     ),
     Parameter(
         'delta_of', Kind.STRING, '', 'For kind delta, and required there: a change since the '
