@@ -82,6 +82,11 @@ class Arrivals:
                 self._faults.note(FaultKind.MISSING_TOPIC, place, text)
         return sorted(held & set(self._streams))
 
+    def watch(self, record: Record) -> None:
+        """Note a gap before a message that has not arrived yet."""
+        stream = self._streams[record.topic]
+        self._watch_gap(stream, Place(record.topic, record.log_ns, stream.number))
+
     def put(self, record: Record) -> None:
         """Let one message arrive, at its log time."""
         stream = self._streams[record.topic]
@@ -91,7 +96,6 @@ class Arrivals:
             text = f'{stream.kind} was expected, got {record.type}'
             self._faults.note(FaultKind.WRONG_TYPE, place, text)
             return
-        self._watch_gap(stream, place)
         try:
             message = self._decode(record)
         except BagError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 import time
 from typing import Any
@@ -12,6 +12,7 @@ from seq_harness.bags.arrivals import Arrivals
 from seq_harness.bags.charges import Act, Cost, uncharged
 from seq_harness.bags.faults import Fault, FaultKind, Faults, OnFault, Place
 from seq_harness.bags.lockstep import BagClock, Charged, Flushed, Lockstep, paced
+from seq_harness.bags.mending import opened
 from seq_harness.bags.params import Params, settings_from
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.records import BagError, Record
@@ -46,6 +47,8 @@ class ReplayOptions:
     """Topics of the parameters to topics of the recording."""
     warm_up: bool = True
     """Ask once beforehand, in an episode of its own, as a node does."""
+    broken: str = ''
+    """How the recording breaks off, where that is known and what is before is to be used."""
     on_progress: Callable[[int], None] | None = None
     """Told of every message's log time, in ns."""
 
@@ -107,10 +110,10 @@ def replay(
     chosen = options or ReplayOptions()
     overrides = {'worker_url': policy} if isinstance(policy, str) else None
     settings = settings_from(params, overrides if not isinstance(params, Settings) else None)
-    with Bag(bag) as opened:
+    with opened(bag, mend=chosen.on_fault is OnFault.USE) as (read, broken):
         client = client_of(policy, settings)
         try:
-            return replay_with(opened, settings, client, chosen)
+            return replay_with(read, settings, client, replace(chosen, broken=broken))
         finally:
             client.close()
 
@@ -152,6 +155,7 @@ class _Replay:
         self._pipeline = pipeline
         self._options = options
         self._start_ns, self._stop_ns = _span(bag, options)
+        self._ended_ns = self._stop_ns - 1
         self._clock = BagClock(self._start_ns)
         self._charged = Charged(self._clock, options.cost)
         self._log = SetpointLog(settings.channels, pipeline.period_ns, self._clock.now_ns)
@@ -172,12 +176,13 @@ class _Replay:
         try:
             loop.begin()
             for record in self._records(topics):
+                self._arrivals.watch(record)
                 loop.arrive(record)
                 if not loop.live:
                     break
                 if self._options.on_progress is not None:
                     self._options.on_progress(record.log_ns)
-            loop.end(self._stop_ns - 1, BAG_ENDED)
+            loop.end(self._ended_ns, BAG_ENDED)
         finally:
             self._harness.close('replay_failed')
         return self._told(time.perf_counter() - began_s)
@@ -185,7 +190,7 @@ class _Replay:
     def _records(self, topics: list[str]) -> Iterator[Record]:
         """Yield the messages; where the file breaks off, those before."""
         last: Record | None = None
-        count = 0
+        count, broken = 0, self._options.broken
         try:
             for record in self._bag.records(
                 topics, start_ns=self._start_ns, stop_ns=self._stop_ns
@@ -193,12 +198,11 @@ class _Replay:
                 last, count = record, count + 1
                 yield record
         except BagError as error:
-            place = Place(
-                last.topic if last else ', '.join(topics),
-                last.log_ns if last else self._start_ns,
-                count,
-            )
-            self._faults.note(FaultKind.BROKEN_OFF, place, str(error))
+            broken = str(error)
+        if broken:
+            self._ended_ns = last.log_ns if last else self._start_ns
+            place = Place(last.topic if last else ', '.join(topics), self._ended_ns, count)
+            self._faults.note(FaultKind.BROKEN_OFF, place, broken)
 
     def _made(self, inputs: Inputs) -> Harness:
         settings = self._settings

@@ -21,6 +21,7 @@ from seq_harness.bags.charges import (
     uncharged,
 )
 from seq_harness.bags.faults import OnFault
+from seq_harness.bags.mending import opened
 from seq_harness.bags.params import read_file, settings_from, value_of
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.records import BagError
@@ -71,7 +72,8 @@ def _replay(arguments: argparse.Namespace) -> int:
         remaps=dict(arguments.remap),
     )
     status, number = 0, 0
-    with Bag(arguments.path) as bag:
+    with opened(arguments.path, mend=options.on_fault is OnFault.USE) as (bag, broken):
+        options = replace(options, broken=broken)
         policy = client_of(arguments.worker, settings)
         try:
             while number < arguments.loop or not arguments.loop:
