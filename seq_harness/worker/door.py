@@ -23,11 +23,7 @@ PATIENCE = {
     'TCP_KEEPCNT': 3,
     'TCP_USER_TIMEOUT': 30_000,
 }
-"""
-By which a peer that is gone without a word is found: probed after 20 s of silence, every 5 s, three
-times; and given up 30 s after it took what was sent for the last time, in ms. What a system does
-not know it goes without.
-"""
+"""How a peer that is gone without a word is found, in s and ms, as far as a system knows it."""
 
 Handler = asyncio.Protocol
 
