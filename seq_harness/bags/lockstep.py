@@ -74,7 +74,7 @@ class Charged:
 
     @property
     def acts(self) -> tuple[Act, ...]:
-        """The inferences so far."""
+        """Return the inferences so far."""
         return tuple(self._meter.acts)
 
 

@@ -15,5 +15,5 @@ from seq_harness.bags.replaying import Run
 
 @pytest.fixture
 def replay() -> Callable[..., Run]:
-    """Return the function `replay(bag, params, policy, options=None) -> Run`."""
+    """Give the function `seq_harness.bags.replay` to a test."""
     return replayed
