@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import msgpack  # type: ignore[import-untyped]
 from seq_harness.client.posts import Post
@@ -10,6 +11,15 @@ from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack
 from seq_harness.contract.obs_schedule import Keys
 from seq_harness.playback.session import Observation
+
+_packed_key = lru_cache(maxsize=256)(pack)
+"""The same few keys stand in every body."""
+
+
+@lru_cache(maxsize=256)
+def _map_head(entries: int) -> bytes:
+    head: bytes = msgpack.Packer().pack_map_header(entries)
+    return head
 
 
 def pack_observation(observation: Observation, keys: Keys) -> bytes:
@@ -35,9 +45,9 @@ def map_of(parts: Mapping[str, bytes]) -> bytes:
 
 def pieces_of(parts: Mapping[str, bytes]) -> Iterator[bytes]:
     """Iterate over what, one after another, makes a map of keys and their packed values."""
-    yield msgpack.Packer().pack_map_header(len(parts))
+    yield _map_head(len(parts))
     for key, value in parts.items():
-        yield pack(key)
+        yield _packed_key(key)
         yield value
 
 

@@ -14,6 +14,11 @@ from seq_harness.contract.limits import MAX_DIMENSIONS
 
 Array = npt.NDArray[Any]
 
+_MARKERS = frozenset(
+    marker for name in ('nd', '__ndarray__', '__npgeneric__') for marker in (name, name.encode())
+)
+"""A map that holds none of these stands for itself."""
+
 _NUMBERS = 'biufc'
 _CARRIED = _NUMBERS + 'SUMm'
 _TYPE = re.compile(
@@ -73,6 +78,8 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
         The map claims to be an array, and its type, shape and data do not make one.
 
     """
+    if _MARKERS.isdisjoint(fields):
+        return fields
     try:
         return _read(fields)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
