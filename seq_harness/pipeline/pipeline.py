@@ -22,6 +22,7 @@ from seq_harness.playback.layers import Layers, PlayerLayer
 from seq_harness.playback.modes import RTC
 from seq_harness.playback.registry import from_json, resolve
 from seq_harness.playback.session import Observation
+from seq_harness.playback.taps import ChunkTap, RecordChunk
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import ChannelSettings, Settings
 
@@ -33,9 +34,16 @@ class DeclarationRefused(ValueError):
 class Pipeline:
     """The fixed parts of every episode with one policy; opens an episode at a time."""
 
-    def __init__(self, settings: Settings, declaration: WorkerDeclaration) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        declaration: WorkerDeclaration,
+        on_chunk: RecordChunk | None = None,
+    ) -> None:
         """
         Check the declaration against the settings.
+
+        `on_chunk` hears of every chunk as it comes to the player, where the inference ran.
 
         Raises
         ------
@@ -53,6 +61,7 @@ class Pipeline:
         if action is not None:
             settings = bounded(settings, action, self._columns)
         self._settings = settings
+        self._on_chunk = on_chunk
         self._declaration = declaration
         hz = action.control_frequency_hz if action else actions.hz if actions else None
         self.rate_hz = float(hz or settings['rate_hz'])
@@ -123,6 +132,8 @@ class Pipeline:
     def _layers(self) -> Layers:
         """Put the configured layers around the player; deltas become absolute right below it."""
         robot = Layers(PlayerLayer(self._playing.player))
+        if self._on_chunk is not None:
+            robot |= ChunkTap(self._on_chunk)
         if self._playing.absolute is not None:
             robot |= self._playing.absolute
         if self.joint_map is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -58,7 +59,12 @@ Stamp = Callable[[], Any]
 """Returns the present as builtin_interfaces/Time, on the node's clock."""
 
 
-def setpoint_publisher(node: Node, item: ChannelSettings, preview: bool) -> Publisher:
+def setpoint_publisher(
+    node: Node,
+    item: ChannelSettings,
+    preview: bool,
+    events: PublisherEventCallbacks | None = None,
+) -> Publisher:
     """
     Publish one channel to its controller, or under ~/preview/ where nothing listens.
 
@@ -69,7 +75,7 @@ def setpoint_publisher(node: Node, item: ChannelSettings, preview: bool) -> Publ
 
     """
     topic = f'~/preview/{item.topic.lstrip("~/")}' if preview else item.topic
-    return node.create_publisher(_class_of(item.type), topic, SETPOINT_QOS)
+    return node.create_publisher(_class_of(item.type), topic, SETPOINT_QOS, event_callbacks=events)
 
 
 def output(
