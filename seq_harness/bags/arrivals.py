@@ -9,14 +9,8 @@ from typing import Any
 from seq_harness.bags.faults import FaultKind, Faults, Place
 from seq_harness.bags.records import BagError, Record, Topic
 from seq_harness.inputs import Inputs, Verdict
+from seq_harness.messages.converters import converter
 from seq_harness.settings import InputSettings
-
-MESSAGES = {
-    'image': 'sensor_msgs/msg/Image',
-    'compressed_image': 'sensor_msgs/msg/CompressedImage',
-    'joint_state': 'sensor_msgs/msg/JointState',
-}
-"""What carries an input of each type."""
 
 NODE = '/harness'
 
@@ -26,7 +20,8 @@ class _Stream:
     """One topic of the recording, and the inputs that read it."""
 
     kind: str
-    inputs: tuple[InputSettings, ...]
+    inputs: tuple[tuple[InputSettings, str], ...]
+    """Each with the name under which it knows the topic."""
     number: int = 0
     last_log_ns: int | None = None
     last_stamp_ns: int = 0
@@ -34,7 +29,7 @@ class _Stream:
 
     @property
     def max_gap_ns(self) -> int:
-        return round(min(item.max_age_s for item in self.inputs) * 1e9)
+        return round(min(item.max_age_s for item, _ in self.inputs) * 1e9)
 
 
 def resolved(topic: str, remaps: Mapping[str, str], node: str = NODE) -> str:
@@ -65,11 +60,15 @@ class Arrivals:
         self._decode = decode
         self._streams: dict[str, _Stream] = {}
         for item in settings:
-            name, kind = resolved(item.topic, remaps), MESSAGES[item.type]
-            known = self._streams.get(name)
-            if known is not None and known.kind != kind:
-                raise BagError(f'{name} was to be read as {known.kind} and as {kind}: choose one')
-            self._streams[name] = _Stream(kind, (*(known.inputs if known else ()), item))
+            for topic in item.topics:
+                self._add(item, topic, remaps)
+
+    def _add(self, item: InputSettings, topic: str, remaps: Mapping[str, str]) -> None:
+        name, kind = resolved(topic, remaps), converter(item.type).message
+        known = self._streams.get(name)
+        if known is not None and known.kind != kind:
+            raise BagError(f'{name} was to be read as {known.kind} and as {kind}: choose one')
+        self._streams[name] = _Stream(kind, (*(known.inputs if known else ()), (item, topic)))
 
     def check(self, topics: tuple[Topic, ...], start_ns: int) -> list[str]:
         """Note topics that are missing; return those that are there, by name."""
@@ -101,13 +100,16 @@ class Arrivals:
         except BagError as error:
             self._faults.note(FaultKind.UNREADABLE, place, str(error))
             return
-        self._watch_stamp(stream, place, message.header.stamp)
-        for item in stream.inputs:
-            self._arrive(item, message, place)
+        if hasattr(message, 'header'):
+            self._watch_stamp(stream, place, message.header.stamp)
+        for item, topic in stream.inputs:
+            self._arrive(item, topic, message, place)
 
-    def _arrive(self, item: InputSettings, message: Any, place: Place) -> None:
+    def _arrive(self, item: InputSettings, topic: str, message: Any, place: Place) -> None:
         now_ns = place.log_ns
-        arrival = self._inputs.put(item.name, message, now_ns=now_ns, ros_now_ns=now_ns)
+        arrival = self._inputs.put(
+            item.name, message, now_ns=now_ns, ros_now_ns=now_ns, topic=topic
+        )
         if arrival.verdict is Verdict.REFUSED:
             self._faults.note(FaultKind.REFUSED, place, arrival.reason)
         elif arrival.verdict is Verdict.RESTAMPED:

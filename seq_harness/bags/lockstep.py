@@ -61,6 +61,7 @@ class Charged:
                 scope, lambda work: self._start(self._meter.metered(work)), stack
             )
             opened.visible_ns = self._start.visible_ns
+            opened.answered_ns = self._answered_ns
             opened.stack = stack.pop_all()
             return opened
 
@@ -71,6 +72,10 @@ class Charged:
     def visible_ns(self) -> int | None:
         """Return when an answer that is there becomes visible; None if the world sees it."""
         return self._start.visible_ns()
+
+    def _answered_ns(self) -> int | None:
+        acts = self._meter.acts
+        return acts[-1].asked_ns + acts[-1].cost_ns if acts else None
 
     @property
     def acts(self) -> tuple[Act, ...]:

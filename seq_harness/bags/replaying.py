@@ -162,7 +162,7 @@ class _Replay:
         self._faults = Faults(options.on_fault)
         schedule = obs_schedule.of(declaration.observations, pipeline.rate_hz)
         self._streams = obs_schedule.reads_past(schedule)
-        inputs = Inputs(settings.inputs)
+        inputs = Inputs(settings.inputs, max_camera_spread_s=settings['max_camera_spread_s'])
         self._arrivals = Arrivals(
             settings.inputs, inputs, self._faults, bag.decode, options.remaps
         )
@@ -220,6 +220,7 @@ class _Replay:
             on_instruction=OnInstruction(settings['on_instruction']),
             wake=_nobody_waits,
             on_change=_nobody_waits,
+            unavailable=lambda snapshot: inputs.unavailable(snapshot, self._clock.now_ns()),
         )
 
     def _open(self) -> Opened:

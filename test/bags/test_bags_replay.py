@@ -15,7 +15,9 @@ from seq_harness.bags import (
     ReplayOptions,
     Run,
 )
+from seq_harness.bags.blanks import blank, serialised
 from seq_harness.bags.charges import Cost, uncharged
+from seq_harness.bags.commands import KINDS
 from seq_harness.bags.records import BagError
 from support.recordings import Follow, motion, MS, parameters, S, START_NS, write
 
@@ -95,6 +97,23 @@ def test_a_trajectory_gives_one_row_a_point(bag: Path) -> None:
     assert set(np.diff(sent.due_ns[:5])) == {PERIOD_NS}
 
 
+@pytest.mark.parametrize(
+    ('kind', 'width', 'changes'),
+    [
+        ('joint_state', 2, {}),
+        ('joint_jog', 2, {'kind': 'velocity', 'controller_timeout_s': 0.1}),
+        ('joint_trajectory', 2, {}),
+    ],
+)
+def test_every_kind_of_message_is_made(
+    bag: Path, kind: str, width: int, changes: dict[str, Any]
+) -> None:
+    chosen = {f'channels.arm.{name}': value for name, value in changes.items()}
+    run = replay(bag, {**parameters(channels__arm__type=kind), **chosen}, Follow())
+    assert run.setpoints['arm'].values.shape == (len(run.setpoints['arm']), width)
+    assert len(run.setpoints['arm']) > 30
+
+
 def test_a_part_is_replayed(bag: Path) -> None:
     run = replay(bag, parameters(), Follow(), ReplayOptions(start_s=0.5, stop_s=1.0))
     assert run.start_ns == START_NS + S // 2
@@ -133,3 +152,10 @@ def test_topics_are_renamed(bag: Path) -> None:
     changed = parameters(inputs__state__topic='arm/joint_states')
     options = ReplayOptions(remaps={'arm/joint_states': '/joint_states'})
     assert replay(bag, changed, Follow(), options).hash == _run(bag).hash
+
+
+@pytest.mark.parametrize('kind', sorted(KINDS.values()))
+def test_a_blank_message_is_one_of_its_type(kind: str) -> None:
+    message = blank(kind)
+    assert message.__msgtype__ == kind
+    assert len(serialised(message)) >= 4

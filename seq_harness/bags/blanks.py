@@ -1,0 +1,57 @@
+"""Messages of rosbags' own classes, made empty and serialised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+
+# What rosbags does not bring, as its package defines it.
+_OTHERS = {
+    'control_msgs/msg/JointJog': (
+        'std_msgs/Header header\nstring[] joint_names\nfloat64[] displacements\n'
+        'float64[] velocities\nfloat64 duration\n'
+    ),
+    'control_msgs/msg/GripperCommand': 'float64 position\nfloat64 max_effort\n',
+}
+
+
+def _store() -> Any:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for name, text in _OTHERS.items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+_STORE = _store()
+
+
+def message_class(kind: str) -> Any:
+    """Return the class of a type such as `std_msgs/msg/Float64`."""
+    return _STORE.types[kind]
+
+
+def blank(kind: str) -> Any:
+    """Return a message of zeros, empty texts and empty arrays."""
+    _, fields = _STORE.fielddefs[kind]
+    return _STORE.types[kind](**{name: _empty(field) for name, field in fields})
+
+
+def serialised(message: Any) -> bytes:
+    """Return a message's bytes as they cross the wire: CDR, with its header."""
+    return bytes(_STORE.serialize_cdr(message, message.__msgtype__))
+
+
+def _empty(field: Any) -> Any:
+    node, detail = field
+    if node is Nodetype.NAME:
+        return blank(detail)
+    if node is Nodetype.BASE:
+        name = detail[0]
+        return '' if name == 'string' else np.dtype(name).type(0).item()
+    (element, inner), count = detail
+    if element is Nodetype.BASE and inner[0] != 'string':
+        return np.zeros(count if node is Nodetype.ARRAY else 0, inner[0])
+    return [_empty((element, inner)) for _ in range(count if node is Nodetype.ARRAY else 0)]
