@@ -7,6 +7,7 @@ package_name = 'seq_harness'
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.14.1']
 BAGS = ['rosbags>=0.11.7', 'PyYAML>=5.4', 'tqdm>=4.60']
+URDF = ['urdfdom-py>=1.2']
 SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']
 DEV = ['mypy', 'ruff', 'types-PyYAML', 'types-setuptools', 'types-tqdm']
@@ -50,8 +51,9 @@ setup(
         'worker': WORKER,
         'bags': BAGS,
         'sim': SIM,
+        'urdf': URDF,
         'test': TEST,
-        'dev': [*WORKER, *BAGS, *SIM, *TEST, *DEV],
+        'dev': [*WORKER, *BAGS, *SIM, *URDF, *TEST, *DEV],
     },
     zip_safe=True,
     maintainer='seq_harness maintainers',

@@ -52,6 +52,10 @@ GENERAL = (
         'further apart make the older one stale, in seconds; 0 for no bound.', 0.0, 60.0,
     ),
     Parameter(
+        'robot_description', Kind.STRING, '', 'The topic of a URDF whose limits bound the joints '
+        'of the channels too, such as /robot_description; empty for none.',
+    ),
+    Parameter(
         'on_other_publisher', Kind.STRING, 'stop', 'What another publisher on a command topic '
         'does: it has a start refused and ends the episode (stop), has a start refused (refuse), '
         'or is told (warn).', choices=('stop', 'refuse', 'warn'),

@@ -1,0 +1,102 @@
+"""Limits from a robot's description: the stricter of them and the parameters' apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from seq_harness.settings.parameters import SettingsError
+from support.robots import settings_of
+
+rclpy = pytest.importorskip('rclpy')
+pytest.importorskip('urdf_parser_py')
+from rclpy.node import Node  # noqa: E402
+from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from seq_harness.ros import robot_description  # noqa: E402
+from seq_harness.ros.robot_description import (  # noqa: E402
+    bounded_by_description,
+    DescriptionMissing,
+    joint_limits,
+    stricter,
+)
+from std_msgs.msg import String  # noqa: E402
+
+JOINT = """
+  <joint name="{name}" type="{kind}">
+    <parent link="a"/><child link="{name}_link"/>{inside}
+  </joint><link name="{name}_link"/>"""
+LIMIT = '<limit lower="-0.5" upper="3.0" velocity="1.5" effort="10"/>'
+SOFT = '<safety_controller soft_lower_limit="-0.25" soft_upper_limit="2" k_velocity="1"/>'
+
+
+def urdf(*joints: tuple[str, str, str]) -> str:
+    parts = [JOINT.format(name=name, kind=kind, inside=inside) for name, kind, inside in joints]
+    return f'<?xml version="1.0"?><robot name="r"><link name="a"/>{"".join(parts)}</robot>'
+
+
+ARM = urdf(('j1', 'revolute', LIMIT), ('j2', 'continuous', LIMIT), ('base', 'fixed', ''))
+
+
+def test_the_stricter_of_both_limits_applies_to_each_joint() -> None:
+    channel = stricter(settings_of(), joint_limits(ARM)).channels[0]
+    assert channel.lower == (-0.5, -1.0)
+    assert channel.upper == (1.0, 1.0)
+    assert channel.max_velocity == (1.5, 1.5)
+
+
+def test_soft_limits_count_where_they_are_the_stricter() -> None:
+    found = joint_limits(urdf(('j1', 'revolute', LIMIT + SOFT)))['j1']
+    assert (found.lower, found.upper) == (-0.25, 2.0)
+
+
+def test_a_joint_that_does_not_move_has_no_limits() -> None:
+    assert set(joint_limits(ARM)) == {'j1', 'j2'}
+
+
+def test_a_joint_that_the_description_lacks_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"commands \['j2'\].*it has \['j1'\]"):
+        stricter(settings_of(), joint_limits(urdf(('j1', 'revolute', LIMIT))))
+
+
+def test_limits_without_a_position_in_common_are_refused() -> None:
+    settings = settings_of(channels__arm__lower=[-1, -1], channels__arm__upper=[-0.6, 1])
+    with pytest.raises(SettingsError, match='no position of j1 in common'):
+        stricter(settings, joint_limits(ARM))
+
+
+def test_what_is_no_urdf_is_refused() -> None:
+    with pytest.raises(SettingsError, match='is no URDF'):
+        joint_limits('<robot name="r"><joint')
+
+
+@pytest.fixture
+def node() -> Iterator[Any]:
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    made = Node('harness', context=context)
+    try:
+        yield made
+    finally:
+        made.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+def test_the_description_is_read_from_its_topic_while_the_node_configures(node: Any) -> None:
+    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, '/robot_description', kept).publish(String(data=ARM))
+    settings = bounded_by_description(node, settings_of(robot_description='/robot_description'))
+    assert settings.channels[0].max_velocity == (1.5, 1.5)
+
+
+def test_a_description_that_does_not_come_is_named_with_its_topic(
+    node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(robot_description, 'WITHIN_S', 0.2)
+    with pytest.raises(DescriptionMissing, match=r'on /robot_description within 0.2 s'):
+        bounded_by_description(node, settings_of(robot_description='/robot_description'))
+
+
+def test_without_a_topic_the_parameters_alone_apply(node: Any) -> None:
+    settings = settings_of()
+    assert bounded_by_description(node, settings) is settings
