@@ -214,11 +214,16 @@ class Acting:
                     'state: what it remembered is lost'
                 )
             self._notices.say('anew', 'the episode begins anew on the worker, from what is kept')
-        if act.sent_to == instance and not self._rules.runs_once:
-            raise ActAbandoned(
-                f'step {act.step.number} may have been run by the worker, which does not say that '
-                'it runs an act only once: it is asked anew'
-            )
+        if act.sent_to is None or (act.sent_to == instance and self._rules.runs_once):
+            return
+        why = (
+            'which does not say that it runs an act only once'
+            if act.sent_to == instance
+            else 'whose process is gone'
+        )
+        raise ActAbandoned(
+            f'step {act.step.number} may have been run by the worker, {why}: it is asked anew'
+        )
 
     def _send(self, connection: Connection, question: Question, act: _Act) -> Reply:
         if act.sends:
