@@ -307,7 +307,7 @@ def test_a_bad_joint_state_is_refused_and_does_not_refresh_the_age(
     assert bench.inputs.expiry_ns(bench.inputs.snapshot()) == T0 + 500 * MS
 
 
-def test_joints_merge_over_messages_and_are_as_old_as_the_oldest() -> None:
+def test_g3_joints_merge_over_messages_and_are_as_old_as_the_oldest() -> None:
     bench = Bench()
     for name, value, at in (('j2', 0.2, T0), ('j1', 0.1, T0 + 50 * MS)):
         assert bench.inputs.snapshot() == {}
@@ -319,7 +319,7 @@ def test_joints_merge_over_messages_and_are_as_old_as_the_oldest() -> None:
 
 
 @pytest.mark.parametrize(('stamp_ns', 'said'), [(0, 'zero'), (T0 - 20 * S, 'not within')])
-def test_an_implausible_stamp_is_replaced_by_the_arrival_and_said(
+def test_g15_an_implausible_stamp_is_replaced_by_the_arrival_and_said(
     stamp_ns: int, said: str
 ) -> None:
     bench = Bench()

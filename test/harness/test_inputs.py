@@ -255,3 +255,11 @@ def test_what_an_input_of_that_type_cannot_have_is_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=said):
         settings_of(**{**STATUS, **change})
+
+
+def test_g9_a_frame_that_cannot_be_trusted_is_refused_with_its_topic() -> None:
+    camera = Camera()
+    broken = stamped(S, format='jpeg', data=b'nothing like a picture')
+    arrival = camera.inputs.put('front', broken, now_ns=S, ros_now_ns=S)
+    assert arrival.verdict is Verdict.REFUSED
+    assert arrival.reason.startswith('camera/image_raw/compressed: expected a JPEG or PNG')

@@ -51,7 +51,7 @@ def _message(of: Of, text: str, data: bytes) -> Any:
         ('bgra8; png compressed bgr8', PNG),
     ],
 )
-def test_red_stays_red_whatever_order_the_format_names(of: Of, text: str, data: bytes) -> None:
+def test_g11_red_stays_red_whatever_order_the_format_names(of: Of, text: str, data: bytes) -> None:
     pixels = decode_compressed(_message(of, text, data))
     assert pixels.shape == (16, 24, 3)
     assert pixels.dtype == np.uint8
@@ -80,7 +80,7 @@ def test_a_compressed_mosaic_is_interpolated(of: Of) -> None:
         ('16UC1; compressedDepth', DEPTH_HEADER + PNG16),
     ],
 )
-def test_depth_keeps_its_16_bits(of: Of, text: str, data: bytes) -> None:
+def test_g10_depth_keeps_its_16_bits(of: Of, text: str, data: bytes) -> None:
     pixels = decode_compressed(_message(of, text, data))
     np.testing.assert_array_equal(pixels, DEPTH)
     assert pixels.dtype == np.uint16
@@ -119,7 +119,7 @@ def test_a_jpeg_that_its_driver_padded_with_zeros_is_read(of: Of) -> None:
         ('16UC1; compressedDepth rvl', DEPTH_HEADER + bytes(64), "'16UC1; compressedDepth rvl'"),
     ],
 )
-def test_what_cannot_be_a_whole_picture_is_refused_on_arrival(
+def test_g10_g12_what_cannot_be_a_whole_picture_is_refused_on_arrival(
     of: Of, text: str, data: bytes, said: str
 ) -> None:
     message = _message(of, text, data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,7 @@ def _with_alpha(colours: np.ndarray) -> np.ndarray:
         ('8UC4', _with_alpha(RGB[..., ::-1])),
     ],
 )
-def test_colour_comes_out_as_rgb_whatever_its_order_and_row_length(
+def test_g8_colour_comes_out_as_rgb_whatever_its_order_and_row_length(
     of: Of, encoding: str, sent: np.ndarray, step: int | None
 ) -> None:
     pixels = decode_image(_image(of, encoding, sent, step))
@@ -114,7 +116,9 @@ def _video_planes(height: int, width: int, down: int, across: int) -> list[np.nd
         ('yuv422_yuy2', '0u1v'),
     ],
 )
-def test_4_2_2_is_read_in_the_order_its_name_declares(of: Of, encoding: str, order: str) -> None:
+def test_g9_4_2_2_is_read_in_the_order_its_name_declares(
+    of: Of, encoding: str, order: str
+) -> None:
     luma, blue, red = _video_planes(4, 6, 1, 2)
     parts = {'u': blue, 'v': red, '0': luma[:, 0::2], '1': luma[:, 1::2]}
     sent = np.stack([parts[key] for key in order], axis=2).reshape(4, 6, 2)
@@ -181,7 +185,7 @@ def test_a_mosaic_of_a_ramp_is_interpolated_between_its_samples(of: Of) -> None:
         ({'encoding': 'bayer_rggb8', 'width': 1}, 'at least 2 x 2 pixels, got 1 x 2'),
     ],
 )
-def test_an_image_that_contradicts_itself_is_refused_with_both_numbers(
+def test_g9_an_image_that_contradicts_itself_is_refused_with_both_numbers(
     of: Of, changes: dict[str, Any], said: str
 ) -> None:
     fields = {'encoding': 'rgb8', 'height': 2, 'width': 4, 'step': 12, 'data': RGB.tobytes()}
@@ -193,3 +197,15 @@ def test_an_image_that_contradicts_itself_is_refused_with_both_numbers(
 
 def test_a_good_image_passes_the_check(of: Of) -> None:
     check_image(_image(of, 'rgb8', RGB, step=13))
+
+
+def test_g14_images_are_read_without_cv_bridge_and_opencv() -> None:
+    program = (
+        'import sys\n'
+        'import seq_harness.observation\n'
+        "print(sorted(name for name in sys.modules if name in ('cv2', 'cv_bridge')))\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert answer.stdout.strip() == '[]'

@@ -21,7 +21,7 @@ KIND = 'sensor_msgs/msg/JointState'
 ARM = ['joint_1', 'joint_2', 'joint_3']
 
 
-def test_values_come_in_the_order_asked_for_not_the_one_sent(of: Of) -> None:
+def test_g1_values_come_in_the_order_asked_for_not_the_one_sent(of: Of) -> None:
     message = of(KIND)(
         name=['joint_3', 'gripper', 'joint_1', 'joint_2'], position=[3.0, 9.0, 1.0, 2.0]
     )
@@ -39,7 +39,7 @@ def test_velocity_and_effort_are_read_by_the_same_rule(of: Of) -> None:
 
 
 @pytest.mark.parametrize('field', ['velocity', 'effort'])
-def test_an_empty_field_is_absent_and_position_is_still_read(of: Of, field: Any) -> None:
+def test_g2_an_empty_field_is_absent_and_position_is_still_read(of: Of, field: Any) -> None:
     message = of(KIND)(name=ARM, position=[1.0, 2.0, 3.0])
     with pytest.raises(JointsRefused, match=f'holds no {field}') as refused:
         joint_vector(message, ARM, field)
@@ -47,7 +47,7 @@ def test_an_empty_field_is_absent_and_position_is_still_read(of: Of, field: Any)
     np.testing.assert_array_equal(joint_vector(message, ARM), [1.0, 2.0, 3.0])
 
 
-def test_nan_velocity_is_refused_and_position_is_still_read(of: Of) -> None:
+def test_g1_nan_velocity_is_refused_and_position_is_still_read(of: Of) -> None:
     message = of(KIND)(name=ARM, position=[1.0, 2.0, 3.0], velocity=[nan, nan, nan])
     with pytest.raises(JointsRefused) as refused:
         joint_vector(message, ARM, 'velocity')
@@ -79,7 +79,7 @@ def test_a_bad_value_of_a_joint_nobody_asked_for_does_no_harm(of: Of) -> None:
     np.testing.assert_array_equal(joint_vector(message, ARM), [1.0, 2.0, 3.0])
 
 
-def test_a_message_of_the_gripper_alone_gives_its_part(of: Of) -> None:
+def test_g3_a_message_of_the_gripper_alone_gives_its_part(of: Of) -> None:
     gripper = of(KIND)(name=['gripper'], position=[0.4])
     assert joint_values(gripper, [*ARM, 'gripper']) == {'gripper': 0.4}
     assert joint_values(gripper, ARM) == {}

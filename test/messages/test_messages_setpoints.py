@@ -49,7 +49,7 @@ def test_values_are_filled_and_read_back(of: Of) -> None:
 
 
 @pytest.mark.parametrize('bad', [nan, inf])
-def test_a_value_that_is_not_finite_leaves_the_message_as_it_was(of: Of, bad: float) -> None:
+def test_g4_a_value_that_is_not_finite_leaves_the_message_as_it_was(of: Of, bad: float) -> None:
     message = of(ARRAY)()
     fill_float64_multi_array(message, [0.5, 0.5])
     with pytest.raises(SetpointRefused, match='place 1'):
@@ -57,7 +57,7 @@ def test_a_value_that_is_not_finite_leaves_the_message_as_it_was(of: Of, bad: fl
     np.testing.assert_array_equal(read_float64_multi_array(message), [0.5, 0.5])
 
 
-def test_a_trajectory_starts_at_once_and_ends_without_velocity(of: Of) -> None:
+def test_g39_g41_a_trajectory_starts_at_once_and_ends_without_velocity(of: Of) -> None:
     message = _filled(of, POINTS)
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
     assert message.points[-1].time_from_start.sec == 2

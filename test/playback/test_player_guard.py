@@ -48,7 +48,7 @@ def guarded(uplink: HandUplink, measured: Sequence[float] = (0.0, 0.0)) -> Chunk
         ([[0.0, 0.0, 0.0]], r'row 0 has \(3,\) values; 2 were expected'),
     ],
 )
-def test_a_chunk_with_one_bad_row_is_refused_whole(values: Any, reason: str) -> None:
+def test_g4_a_chunk_with_one_bad_row_is_refused_whole(values: Any, reason: str) -> None:
     bad = Chunk.at_rate(rows(*(np.array(row) for row in values)), 10)
     player = guarded(HandUplink([bad, bad, bad]))
     t, sent = 0, []

@@ -12,7 +12,7 @@ from support.robots import MS, S, settings_of
 topics = pytest.importorskip('seq_harness.ros.topics')
 
 
-def test_points_are_reached_their_row_after_it_is_due() -> None:
+def test_g40_points_are_reached_their_row_after_it_is_due() -> None:
     settings = settings_of(channels__arm__type='joint_trajectory', channels__arm__horizon='chunk')
     publisher = SimpleNamespace(publish=lambda message: None)
     encode = topics.output(publisher, settings.channels[0], 100 * MS).encode
