@@ -47,6 +47,10 @@ class Holding:
             self._begin(running, hold, now)
         if self._requests.take_resume() and running.hold is not None:
             self._end(running, snapshot, now)
+        if self._requests.take_restart() and running.hold is None:
+            self.stop_motion(running, now)
+            running.opened.session.cancel()
+            running.opened.episode.resume(now)
         if self._requests.take_replan() and running.hold is None and not running.waiting:
             running.replans += 1
             running.opened.player.replan()

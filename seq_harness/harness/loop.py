@@ -153,6 +153,10 @@ class Harness:
         """Ask that the policy is asked at once, on what is seen now; rows play on meanwhile."""
         return self._woken(self._requests.replan())
 
+    def restart(self) -> RequestAnswer:
+        """Ask that what is held is dropped, and asked for afresh from the measured state."""
+        return self._woken(self._requests.restart())
+
     def command(self, commands: Commands) -> RequestAnswer:
         """
         Ask that a manual command goes out, once it has passed the guard (R50).
@@ -368,11 +372,7 @@ class Harness:
             running.withheld += 1
             return
         self._outputs.publish(encoded)
-        player = running.opened.player
-        if player.last_due_ns is not None:
-            running.timing.lateness.add(now - player.last_due_ns)
-        if player.last_sampled_ns is not None:
-            running.timing.setpoint_age.add(now - player.last_sampled_ns)
+        running.note_setpoint(now)
 
     def _end(self, running: Running, reason: str) -> None:
         """Close the episode in reverse order; nothing is played after this (R55, R59)."""

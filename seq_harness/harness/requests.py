@@ -56,6 +56,7 @@ class Requests:
         self._hold: Hold | None = None  # under _lock
         self._resume = False  # under _lock
         self._replan = False  # under _lock
+        self._restart = False  # under _lock
         self._manual: Commands | None = None  # under _lock
 
     @property
@@ -108,6 +109,14 @@ class Requests:
             self._replan = True
         return ACCEPTED
 
+    def restart(self) -> RequestAnswer:
+        """Ask that what is held is dropped and asked for afresh."""
+        with self._lock:
+            if not self._busy:
+                return NOT_RUNNING
+            self._restart = True
+        return ACCEPTED
+
     def command(self, commands: Commands, held: Hold | None) -> RequestAnswer:
         """Ask that `commands` go out, once, while nothing plays (R50); the newest counts."""
         with self._lock:
@@ -143,6 +152,12 @@ class Requests:
             wanted, self._replan = self._replan, False
         return wanted
 
+    def take_restart(self) -> bool:
+        """Take the wish to start afresh."""
+        with self._lock:
+            wanted, self._restart = self._restart, False
+        return wanted
+
     def take_manual(self, held: Hold | None) -> Commands | None:
         """Take the manual command, if one may still pass."""
         with self._lock:
@@ -156,5 +171,5 @@ class Requests:
             self._busy = False
 
     def _clear(self) -> None:
-        self._start = self._resume = self._replan = False
+        self._start = self._resume = self._replan = self._restart = False
         self._stop = self._hold = self._manual = None

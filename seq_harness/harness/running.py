@@ -51,6 +51,7 @@ class Timing:
         self.observation_age = Distribution()
         self.setpoint_age = Distribution()
         self.answer_to_setpoint = Distribution()
+        self.period_jitter = Distribution()
 
     def figures(self) -> dict[str, Any]:
         """Return the distributions as plain data, in ms."""
@@ -59,6 +60,7 @@ class Timing:
             'observation_age_ms': self.observation_age.figures_ms(),
             'setpoint_age_ms': self.setpoint_age.figures_ms(),
             'answer_to_setpoint_ms': self.answer_to_setpoint.figures_ms(),
+            'period_jitter_ms': self.period_jitter.figures_ms(),
         }
 
 
@@ -78,12 +80,27 @@ class Running:
         self.held_since_ns = now
         self.held_ns = 0
         self.replans = 0
+        self._last_setpoint: tuple[int, int] | None = None
 
     @property
     def state(self) -> State:
         if self.hold is not None:
             return State(self.hold.value)
         return State.WAITING if self.waiting else State.RUNNING
+
+    def note_setpoint(self, now: int) -> None:
+        """Note when the round's setpoint went out, against when it was due and the one before."""
+        player = self.opened.player
+        if player.last_sampled_ns is not None:
+            self.timing.setpoint_age.add(now - player.last_sampled_ns)
+        due = player.last_due_ns
+        if due is None:
+            return
+        self.timing.lateness.add(now - due)
+        if self._last_setpoint is not None:
+            last_now, last_due = self._last_setpoint
+            self.timing.period_jitter.add(abs((now - last_now) - (due - last_due)))
+        self._last_setpoint = now, due
 
     def note_first_setpoint(self, now: int) -> None:
         """Note that a chunk's first setpoint went out in the round that read it."""

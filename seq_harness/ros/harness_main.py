@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'harness: {error}', file=sys.stderr)
         process.close()
         return 2
+    node.process_facts = process.facts
     if node.settings['autostart']:
         node.configure_soon(lambda: process.finish('configuring failed', 1))
     status = process.run(node, lambda reason: _stop(node, reason))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 import json
 import threading
 from typing import Any
@@ -15,41 +14,28 @@ from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.client.registry import open_policy, Policy
-from seq_harness.client.runtime import Runtime
-from seq_harness.harness import Harness, Limits, OnInstruction, Opened, State
-from seq_harness.inputs import Inputs, Verdict
-from seq_harness.outputs import Outputs
+from seq_harness.harness import RequestAnswer, State
+from seq_harness.inputs import Verdict
 from seq_harness.pipeline import Pipeline
-from seq_harness.playback.answer import Answer
-from seq_harness.ros.diagnostics import diagnostics
-from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPacer
+from seq_harness.ros.chunks import ChunkTopic
+from seq_harness.ros.diagnostics import array, Facts
+from seq_harness.ros.live_loop import LiveLoop
+from seq_harness.ros.pacing import SimulatedPacer
 from seq_harness.ros.parameters import read_settings
-from seq_harness.ros.subscribing import Arrived, InputSubscription
-from seq_harness.ros.topics import output, setpoint_publisher
-from seq_harness.settings import InputSettings
+from seq_harness.ros.robot_description import bounded_by_description
+from seq_harness.ros.safety import Safety
+from seq_harness.ros.safety_topics import subscribe_safety
+from seq_harness.ros.time_watch import SimulatedWatch
+from seq_harness.ros.transitions import answer_invalid_transitions
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-STALLED_PERIODS = 3
-"""A loop this many row periods past its own instant is stuck: nothing more goes out."""
-
 NOT_ACTIVE = 'the node is not active: activate it first'
 
-CLOSE_WITHIN_S = 1.0
-"""How long each part may take to close."""
-
-
-@dataclass(frozen=True)
-class _Configured:
-    """What configuring opened; replaced whole by the executor's thread."""
-
-    policy: Policy
-    pipeline: Pipeline
-    pacer: Pacer
-    harness: Harness
-    paced: PacedThread
+CLOCK = 'clock'
+"""The name under which what is odd about simulated time is told."""
 
 
 class HarnessNode(LifecycleNode):
@@ -57,7 +43,8 @@ class HarnessNode(LifecycleNode):
     A lifecycle node around one harness.
 
     Configuring connects to the worker and asks it once, in an episode that is discarded; an
-    episode starts by ~/start while the node is active. It touches nothing of its process.
+    episode starts by ~/start while the node is active. It touches nothing of its process, so it
+    may stand beside other nodes in any executor; while it connects, that executor waits.
     """
 
     def __init__(self, name: str = 'harness', **kwargs: Any) -> None:
@@ -81,24 +68,32 @@ class HarnessNode(LifecycleNode):
         self._interrupted = threading.Event()
         self._connecting: Policy | None = None  # set while configuring waits; read by interrupt
         self._parts = ExitStack()  # closes what configuring opened
-        self._configured: _Configured | None = None
+        self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
-        self._late_for: int | None = None
         self._faults: dict[str, str] = {}
+        self._forgiven = 0  # the number of the episode whose fault was reset
+        self.process_facts: Mapping[str, str] = {}
+        """What the process's own main may say of its set-up."""
+        self._safety = Safety(self.settings, self._on_safety)
+        self._clock_watch = SimulatedWatch(self._ros_now_ns, self._largest_tick_ns)
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
+        self._chunks = ChunkTopic(self, self.settings.channels)
         self._changed = self.create_guard_condition(self._publish_episode)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_service(Trigger, '~/reset_fault', self._on_reset)
         for name in ('pause', 'resume', 'take_over', 'replan'):
             self.create_service(Trigger, f'~/{name}', self._request(name))
         self.create_subscription(String, '~/instruction', self._on_instruction, LATCHED)
         for period_s, callback in (
-            (0.02, self._watch_loop),
+            (0.02, self._watch),
             (0.2, self._publish_progress),
             (1.0, self._publish_diagnostics),
         ):
             self.create_timer(period_s, callback, clock=_steady())
+        subscribe_safety(self, self.settings, self._safety)
+        answer_invalid_transitions(self)
 
     # -- life
 
@@ -106,11 +101,15 @@ class HarnessNode(LifecycleNode):
         """Configure and activate on the executor's thread as soon as it spins."""
 
         def once() -> None:
-            timer.cancel()
-            for trigger in (self.trigger_configure, self.trigger_activate):
-                if trigger() != TransitionCallbackReturn.SUCCESS:
-                    on_failure()
-                    return
+            self.destroy_timer(timer)
+            try:
+                for trigger in (self.trigger_configure, self.trigger_activate):
+                    if trigger() != TransitionCallbackReturn.SUCCESS:
+                        on_failure()
+                        return
+            except Exception as error:
+                # Somebody else manages the node already.
+                self.get_logger().warning(f'autostart is left out: {error}')
 
         timer = self.create_timer(0.0, once, clock=_steady())
 
@@ -118,7 +117,7 @@ class HarnessNode(LifecycleNode):
         """Connect, load, shake hands and warm up; then build the loop."""
         with ExitStack() as parts:
             try:
-                self._configured = self._configure(parts)
+                self._loop = self._configure(parts)
             except Exception as error:
                 self.get_logger().error(f'configuring failed: {error}')
                 return TransitionCallbackReturn.FAILURE
@@ -136,33 +135,38 @@ class HarnessNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop now, and allow no more episodes."""
         self._active = False
-        if self._configured is not None:
-            self._configured.harness.stop('deactivated')
+        if self._loop is not None:
+            self._loop.harness.stop('deactivated')
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Close what configuring opened, in reverse order."""
         self._active = False
         self._parts.close()
-        self._configured = None
+        self._loop = None
+        self._changed.trigger()
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop now, and close."""
         return self.on_cleanup(state)
 
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Close after a transition that failed, so that the node can be configured again."""
+        return self.on_cleanup(state)
+
     @property
     def episode_is_live(self) -> bool:
         """Whether an episode is under way."""
-        configured = self._configured
-        return configured is not None and configured.harness.report().state is not State.IDLE
+        loop = self._loop
+        return loop is not None and loop.harness.report().state is not State.IDLE
 
     def interrupt(self, reason: str) -> None:
         """Stop the episode at once and end a connect that is under way; from any thread."""
         self._interrupted.set()
-        configured, connecting = self._configured, self._connecting
-        if configured is not None:
-            configured.harness.stop(reason)
+        loop, connecting = self._loop, self._connecting
+        if loop is not None:
+            loop.harness.stop(reason)
         if connecting is not None:
             connecting.close()
 
@@ -171,110 +175,68 @@ class HarnessNode(LifecycleNode):
         self.interrupt('node_closed')
         self._parts.close()
 
-    def _configure(self, parts: ExitStack) -> _Configured:
+    def _configure(self, parts: ExitStack) -> LiveLoop:
         policy = open_policy(self.settings, self._say)
         parts.callback(policy.close)
         self._connecting = policy
         if self._interrupted.is_set():
             raise InterruptedError('interrupted')
         self._say(f'connecting to {self.settings["worker_url"]}')
-        pipeline = Pipeline(self.settings, policy.connect())
+        settings = bounded_by_description(self, self.settings)
+        pipeline = Pipeline(settings, policy.connect(), on_chunk=self._chunks.publish)
         policy.warm_up(pipeline.blank(self._instruction))
         self._say(f'the policy is ready\n{pipeline.describe()}')
-        return self._build(policy, pipeline, parts)
-
-    def _build(self, policy: Policy, pipeline: Pipeline, parts: ExitStack) -> _Configured:
-        settings = self.settings
-        pacer = self._make_pacer()
-        parts.callback(pacer.close)
-        runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
-        parts.callback(runtime.close)
-        inputs = Inputs(settings.inputs, max_camera_spread_s=settings['max_camera_spread_s'])
-        harness = Harness(
-            clock=pacer,
-            inputs=inputs,
-            outputs=self._make_outputs(pipeline, parts),
-            spec=pipeline.spec,
-            open_episode=lambda: _open_episode(policy, pipeline, runtime, pacer),
-            limits=Limits(
-                episode_ns=round(settings['episode_s'] * 1e9) or None,
-                inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
-            ),
+        loop = LiveLoop(
+            self,
+            settings,
+            policy,
+            pipeline,
+            self._safety,
             instruction=self._instruction,
-            on_instruction=OnInstruction(settings['on_instruction']),
-            wake=pacer.wake,
             on_change=self._changed.trigger,
-            unavailable=lambda snapshot: inputs.unavailable(snapshot, pacer.now_ns()),
-            reap=runtime.reap,
+            tell=self._note_fault,
         )
-        paced = PacedThread(harness.round, harness.prepare, pacer, settings['rt_priority'])
-        parts.callback(self._close_loop, harness, paced)
-        for item in settings.inputs:
-            callback = self._on_input(item, inputs, harness, pacer)
-            for topic in item.topics:
-                parts.callback(
-                    InputSubscription(self, item, topic, callback, self._note_fault).close
-                )
-        paced.start()
-        return _Configured(policy, pipeline, pacer, harness, paced)
-
-    def _make_pacer(self) -> Pacer:
-        if self.get_parameter('use_sim_time').value:
-            return SimulatedPacer(self.get_clock(), self._on_backward)
-        return SteadyPacer()
-
-    def _make_outputs(self, pipeline: Pipeline, parts: ExitStack) -> Outputs:
-        outputs = {}
-        for item in self.settings.channels:
-            publisher = setpoint_publisher(self, item, self.settings['preview'])
-            parts.callback(self.destroy_publisher, publisher)
-            outputs[item.name] = output(publisher, item, pipeline.period_ns)
-        return Outputs(outputs)
-
-    def _close_loop(self, harness: Harness, paced: PacedThread) -> None:
-        harness.stop('node_closed')
-        if paced.close(CLOSE_WITHIN_S):
-            harness.close('node_closed')
-        else:
-            harness.withhold('loop_stalled')
-            self.get_logger().error('the loop did not end; its setpoints are withheld')
+        parts.callback(loop.close)
+        return loop
 
     # -- what the executor's thread is called for
 
-    def _on_input(
-        self, item: InputSettings, inputs: Inputs, harness: Harness, pacer: Pacer
-    ) -> Arrived:
-        def arrived(message: Any, topic: str, sequence: int | None) -> None:
-            arrival = inputs.put(
-                item.name,
-                message,
-                now_ns=pacer.now_ns(),
-                ros_now_ns=self.get_clock().now().nanoseconds,
-                topic=topic,
-                sequence=sequence,
-            )
-            self._note_fault(item.name, arrival.reason, arrival.verdict)
-            if harness.waiting:
-                pacer.wake()
-
-        return arrived
-
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        configured = self._configured
-        if configured is None or not self._active:
-            response.success, response.message = False, NOT_ACTIVE
-        elif not configured.policy.connected:
-            response.success, response.message = False, 'no worker is connected'
-        else:
-            answer = configured.harness.start()
-            response.success, response.message = answer.accepted, answer.reason
-        return response
+        return _answered(response, self._start())
+
+    def _start(self) -> RequestAnswer:
+        loop, kept = self._loop, self._safety.reason
+        if loop is None or not self._active:
+            return RequestAnswer(False, NOT_ACTIVE)
+        if not loop.policy.connected:
+            return RequestAnswer(False, 'no worker is connected')
+        if kept is not None:
+            remedy = ': call ~/reset_fault once it is well' if self._safety.latched else ''
+            return RequestAnswer(False, f'{kept}{remedy}')
+        others = loop.commanding.ownership.refusal()
+        if others:
+            return RequestAnswer(False, others)
+        answer = loop.harness.start()
+        if answer.accepted and CLOCK in self._faults:
+            return RequestAnswer(True, f'accepted, but {self._faults[CLOCK]}')
+        return answer
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        live = self._configured is not None and self._configured.harness.stop('stop')
+        live = self._loop is not None and self._loop.harness.stop('stop')
         response.success = True
         response.message = 'stopping' if live else 'no episode is running'
         return response
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        answer = self._safety.reset()
+        if answer.accepted and self._loop is not None:
+            self._forgiven = self._loop.harness.report().number
+        return _answered(response, answer)
+
+    def _on_safety(self, reason: str) -> None:
+        loop = self._loop
+        if loop is not None and loop.harness.stop(reason):
+            self.get_logger().error(f'the episode ends: {reason}')
 
     def _request(
         self, name: str
@@ -282,36 +244,41 @@ class HarnessNode(LifecycleNode):
         """Return the callback of a service that asks the loop for what its method `name` does."""
 
         def asked(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            if self._configured is None:
-                response.success, response.message = False, NOT_ACTIVE
-                return response
-            answer = getattr(self._configured.harness, name)()
-            response.success, response.message = answer.accepted, answer.reason
-            return response
+            if self._loop is None:
+                return _answered(response, RequestAnswer(False, NOT_ACTIVE))
+            return _answered(response, getattr(self._loop.harness, name)())
 
         return asked
 
     def _on_instruction(self, message: String) -> None:
         self._instruction = message.data
-        if self._configured is not None:
-            self._configured.harness.instruct(message.data)
+        if self._loop is not None:
+            self._loop.harness.instruct(message.data)
 
-    def _on_backward(self) -> None:
-        if self._configured is not None:
-            self._configured.harness.stop('time_went_back')
+    def _watch(self) -> None:
+        self._safety.look()
+        if self._loop is not None:
+            self._loop.watch()
 
-    def _watch_loop(self) -> None:
-        """Withhold everything once the loop is stuck past its own instant."""
-        if self._configured is None:
+    def _ros_now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def _largest_tick_ns(self) -> int:
+        pacer = None if self._loop is None else self._loop.pacer
+        return pacer.take_largest_tick_ns() if isinstance(pacer, SimulatedPacer) else 0
+
+    def _watch_clock(self) -> None:
+        """Say what is odd about simulated time, and that it is well again."""
+        if self._loop is None or not isinstance(self._loop.pacer, SimulatedPacer):
             return
-        harness, pacer = self._configured.harness, self._configured.pacer
-        expected_ns = harness.expected_ns
-        late_ns = 0 if expected_ns is None else pacer.now_ns() - expected_ns
-        late = late_ns > STALLED_PERIODS * self._configured.pipeline.period_ns
-        # Seen late twice: a jump of simulated time alone makes the loop late once.
-        if late and self._late_for == expected_ns:
-            harness.withhold('loop_stalled')
-        self._late_for = expected_ns if late else None
+        odd = self._clock_watch.look(self._loop.pipeline.period_ns)
+        if odd != self._faults.get(CLOCK, ''):
+            log = self.get_logger().warning if odd else self.get_logger().info
+            log(odd or 'the clock is well again')
+        if odd:
+            self._faults[CLOCK] = odd
+        else:
+            self._faults.pop(CLOCK, None)
 
     def _note_fault(self, name: str, reason: str, verdict: Verdict) -> None:
         """Log a fault of an input once, and its recovery."""
@@ -337,61 +304,51 @@ class HarnessNode(LifecycleNode):
         self._episode.publish(String(data=json.dumps(self._facts_and_report())))
 
     def _facts_and_report(self) -> dict[str, Any]:
-        configured = self._configured
-        if configured is None:
+        loop = self._loop
+        if loop is None:
             return {'ready': False, 'state': State.IDLE.value, 'episode': 0, 'reason': ''}
-        report = configured.harness.report()
+        report = loop.harness.report()
         return {
             'ready': self._active,
             'state': report.state.value,
             'episode': report.number,
             'reason': report.reason,
             **report.figures,
-            **self._facts(configured),
+            **self._facts(loop),
         }
 
-    def _facts(self, configured: _Configured) -> dict[str, Any]:
+    def _facts(self, loop: LiveLoop) -> dict[str, Any]:
+        manual = loop.harness.manual
         return {
-            'policy': configured.policy.figures(),
-            'scheduling': configured.paced.scheduling,
+            'policy': loop.policy.figures(),
+            'scheduling': loop.paced.scheduling,
             'preview': self.settings['preview'],
+            **({} if manual is None else {'manual': dict(manual.counts)}),
+            **self.process_facts,
         }
 
     def _publish_diagnostics(self) -> None:
-        configured = self._configured
-        if configured is None:
+        self._watch_clock()
+        loop = self._loop
+        if loop is None:
             return
-        stamp = self.get_clock().now().to_msg()
-        name = f'{self.get_fully_qualified_name().lstrip("/")}: episode'
-        report = configured.harness.report()
-        faults = dict(self._faults)
-        self._diagnostics.publish(
-            diagnostics(name, stamp, report, self._facts(configured), faults)
+        facts = Facts(
+            node=self.get_fully_qualified_name().lstrip('/'),
+            report=loop.harness.report(),
+            forgiven=self._forgiven,
+            connected=loop.policy.connected,
+            more=self._facts(loop),
+            inputs=loop.meters.figures(loop.inputs, loop.pacer.now_ns()),
+            faults=dict(self._faults),
+            kept=self._safety.reason,
         )
+        self._diagnostics.publish(array(facts, self.get_clock().now().to_msg()))
+
+
+def _answered(response: Trigger.Response, answer: RequestAnswer) -> Trigger.Response:
+    response.success, response.message = answer.accepted, answer.reason
+    return response
 
 
 def _steady() -> Clock:
     return Clock(clock_type=ClockType.STEADY_TIME)
-
-
-def _open_episode(policy: Policy, pipeline: Pipeline, runtime: Runtime, pacer: Pacer) -> Opened:
-    """Open the policy's scope, then the session on it; one stack closes both (R54, R55)."""
-    with ExitStack() as stack:
-        scope = policy.open_episode(pacer.now_ns)
-        stack.callback(scope.close)
-        stack.callback(runtime.retire)
-        stack.callback(scope.retire)
-
-        answered: list[int | None] = [None]  # written by the runtime's thread
-
-        def note_answer() -> None:
-            answered[0] = pacer.now_ns()
-            pacer.wake()
-
-        def start(work: Callable[[], Any]) -> Answer[Any]:
-            return runtime.start(work, on_done=note_answer)
-
-        opened = pipeline.open(scope, start, stack)
-        opened.answered_ns = lambda: answered[0]
-        opened.stack = stack.pop_all()
-        return opened

@@ -28,6 +28,9 @@ Longer than taking one camera frame keeps the interpreter from everybody else.
 LEAD_SHARE, HOLD_SHARE = 2, 4
 """At most one part in so many of a sleep is spent awake, and without giving way."""
 
+CHANGE_S = 0.1
+"""How long a reader waits for a clock that is being changed."""
+
 Prepare = Callable[[int], None]
 """Does what can be done shortly before the instant that it is given."""
 
@@ -82,22 +85,46 @@ class SteadyPacer:
         """Hold nothing."""
 
 
-class SimulatedPacer:
-    """ROS time: a sleep ends by the clock's own jumps and by `wake`, and never polls."""
+FORWARD_NS = 1_000_000_000
+"""A simulated clock that goes on by more than this at once has jumped."""
 
-    def __init__(self, clock: RosClock, on_backward: Callable[[], None]) -> None:
-        """`on_backward` hears, on the executor's thread, that time went back."""
+
+class SimulatedPacer:
+    """
+    ROS time: a sleep ends by the clock's own jumps and by `wake`, and never polls.
+
+    Re-anchored, playback goes on through a jump as if no time had passed; else it goes by what the
+    clock says. It reads 0 until the clock has begun.
+    """
+
+    def __init__(
+        self, clock: RosClock, on_jump: Callable[[int], None], *, reanchor: bool = False
+    ) -> None:
+        """`on_jump` hears, on the executor's thread, by how many ns time went back or jumped."""
         self._clock = clock
-        self._on_backward = on_backward
+        self._on_jump = on_jump
+        self._reanchor = reanchor
         self._woken = threading.Event()
         self._until_ns = 0  # written by the paced thread, read by the executor's
+        self._changing = threading.Lock()  # held while the clock and its offset change
+        self._offset_ns = 0  # under _changing
+        self._began = int(clock.now().nanoseconds) != 0  # the executor's thread alone
+        self._largest_tick_ns = 0  # the executor's thread alone
         threshold = JumpThreshold(
             min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1)
         )
-        self._jumps = clock.create_jump_callback(threshold, post_callback=self._jumped)
+        self._jumps = clock.create_jump_callback(
+            threshold, pre_callback=self._about_to_jump, post_callback=self._jumped
+        )
 
     def now_ns(self) -> int:
-        return int(self._clock.now().nanoseconds)
+        held = self._changing.acquire(timeout=CHANGE_S)
+        try:
+            ros_ns = int(self._clock.now().nanoseconds)
+            return ros_ns + self._offset_ns if ros_ns else 0
+        finally:
+            if held:
+                self._changing.release()
 
     def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
         # A jump of this clock is the instant itself: nothing comes shortly before.
@@ -112,11 +139,29 @@ class SimulatedPacer:
     def close(self) -> None:
         self._jumps.unregister()
 
+    def take_largest_tick_ns(self) -> int:
+        """Return the largest step of the clock since this was asked last."""
+        largest_ns, self._largest_tick_ns = self._largest_tick_ns, 0
+        return largest_ns
+
+    def _about_to_jump(self) -> None:
+        self._changing.acquire(timeout=CHANGE_S)
+
     def _jumped(self, jump: TimeJump) -> None:
-        if jump.delta.nanoseconds < 0:
-            self._on_backward()
+        delta_ns = jump.delta.nanoseconds
+        began, self._began = self._began, True
+        odd = began and (delta_ns < 0 or delta_ns > FORWARD_NS)
+        if odd and self._reanchor:
+            self._offset_ns -= delta_ns
+        if self._changing.locked():
+            self._changing.release()
+        if odd:
+            self._on_jump(delta_ns)
             self._woken.set()
-        elif self.now_ns() >= self._until_ns:
+            return
+        if began:
+            self._largest_tick_ns = max(self._largest_tick_ns, delta_ns)
+        if self.now_ns() >= self._until_ns:
             self._woken.set()
 
 

@@ -29,7 +29,8 @@ class Process:
     def __init__(self, argv: Sequence[str] | None) -> None:
         """Take over this process: signals, the switch interval, malloc and rclpy."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        keep_large_blocks()
+        self.facts = {'malloc': 'keeps large blocks' if keep_large_blocks() else 'not set'}
+        """What the system granted, for people."""
         self._stop = threading.Event()
         self._reason = ''
         self._status = 0

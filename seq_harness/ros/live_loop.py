@@ -1,0 +1,223 @@
+"""The loop of a configured node: its clock, thread, subscriptions and publishers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode
+from seq_harness.client.registry import Policy
+from seq_harness.client.runtime import Runtime
+from seq_harness.harness import Harness, Limits, OnInstruction, Opened
+from seq_harness.inputs import Inputs, Snapshot
+from seq_harness.outputs import Outputs
+from seq_harness.pipeline import Pipeline
+from seq_harness.playback.answer import Answer
+from seq_harness.ros.commanding import Commanding
+from seq_harness.ros.manual import manual_subscription
+from seq_harness.ros.meters import Meters
+from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPacer
+from seq_harness.ros.safety import Safety
+from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
+from seq_harness.ros.time_watch import SystemWatch
+from seq_harness.settings import InputSettings, Settings
+
+STALLED_PERIODS = 3
+"""A loop this many row periods past its own instant is stuck: nothing more goes out."""
+
+CLOSE_WITHIN_S = 1.0
+"""How long each part may take to close."""
+
+REANCHOR = 'reanchor'
+
+
+class LiveLoop:
+    """
+    Build, watch and close what runs episodes with one policy.
+
+    The executor's thread owns it; the paced thread that it starts runs the rounds.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        settings: Settings,
+        policy: Policy,
+        pipeline: Pipeline,
+        safety: Safety,
+        *,
+        instruction: str,
+        on_change: Callable[[], None],
+        tell: Tell,
+    ) -> None:
+        """`on_change` hears of a new state of the loop, from any thread."""
+        self.policy = policy
+        self.pipeline = pipeline
+        self.meters = Meters(item.name for item in settings.inputs)
+        self.system = SystemWatch()
+        self._node = node
+        self._settings = settings
+        self._tell = tell
+        self._late_for: int | None = None
+        with ExitStack() as parts:
+            self.pacer: Pacer = self._make_pacer()
+            parts.callback(self.pacer.close)
+            self._runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
+            parts.callback(self._runtime.close)
+            self.inputs = Inputs(
+                settings.inputs, max_camera_spread_s=settings['max_camera_spread_s']
+            )
+            self.harness = self._make_harness(instruction, safety, on_change, parts)
+            self.commanding.watch(self.harness.stop)
+            self.paced = PacedThread(
+                self.harness.round, self.harness.prepare, self.pacer, settings['rt_priority']
+            )
+            parts.callback(self._close_loop)
+            self._subscribe(parts)
+            self._parts = parts.pop_all()
+        self.paced.start()
+
+    def close(self) -> None:
+        """End what is live, and close everything in reverse order."""
+        self._parts.close()
+
+    def watch(self) -> None:
+        """Withhold everything once the loop is stuck past its own instant."""
+        expected_ns = self.harness.expected_ns
+        late_ns = 0 if expected_ns is None else self.pacer.now_ns() - expected_ns
+        late = late_ns > STALLED_PERIODS * self.pipeline.period_ns
+        # Seen late twice: a jump of simulated time alone makes the loop late once.
+        if late and self._late_for == expected_ns:
+            self.harness.withhold('loop_stalled')
+        self._late_for = expected_ns if late else None
+
+    def _make_pacer(self) -> Pacer:
+        if not self._node.get_parameter('use_sim_time').value:
+            return SteadyPacer()
+        reanchor = self._settings['on_time_jump'] == REANCHOR
+        return SimulatedPacer(self._node.get_clock(), self._jumped, reanchor=reanchor)
+
+    def _jumped(self, by_ns: int) -> None:
+        """Take a jump of simulated time; on the executor's thread."""
+        way = f'went back by {-by_ns / 1e9:.3f} s' if by_ns < 0 else f'jumped {by_ns / 1e9:.3f} s'
+        logger = self._node.get_logger()
+        if self._settings['on_time_jump'] == REANCHOR:
+            logger.warning(f'the clock {way}: what is held is dropped, and asked for afresh')
+            self.harness.restart()
+            return
+        logger.warning(f'the clock {way}: an episode that is under way ends')
+        self.harness.stop('time_went_back' if by_ns < 0 else 'time_jumped')
+        self.inputs.clear()
+
+    def _make_harness(
+        self,
+        instruction: str,
+        safety: Safety,
+        on_change: Callable[[], None],
+        parts: ExitStack,
+    ) -> Harness:
+        settings, pipeline = self._settings, self.pipeline
+        by_hand = settings['manual_commands']
+
+        def unavailable(snapshot: Snapshot) -> str | None:
+            return safety.reason or self.inputs.unavailable(snapshot, self.pacer.now_ns())
+
+        return Harness(
+            clock=self.pacer,
+            inputs=self.inputs,
+            outputs=self._make_outputs(parts),
+            spec=pipeline.spec,
+            open_episode=self._open_episode,
+            limits=Limits(
+                episode_ns=round(settings['episode_s'] * 1e9) or None,
+                inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
+            ),
+            instruction=instruction,
+            on_instruction=OnInstruction(settings['on_instruction']),
+            wake=self.pacer.wake,
+            on_change=on_change,
+            manual=pipeline.by_hand() if by_hand else None,
+            unavailable=unavailable,
+            reap=self._runtime.reap,
+        )
+
+    def _make_outputs(self, parts: ExitStack) -> Outputs:
+        self.commanding = Commanding(
+            self._node, self._settings, self.pipeline.period_ns, self._tell
+        )
+        parts.callback(self.commanding.close)
+        return self.commanding.outputs
+
+    def _subscribe(self, parts: ExitStack) -> None:
+        for item in self._settings.inputs:
+            for topic in item.topics:
+                callback = self._on_input(item)
+                subscription = InputSubscription(self._node, item, topic, callback, self._tell)
+                parts.callback(subscription.close)
+        if self._settings['manual_commands']:
+            for channel in self._settings.channels:
+                subscribed = manual_subscription(self._node, channel, self.harness.command)
+                parts.callback(self._node.destroy_subscription, subscribed)
+
+    def _on_input(self, item: InputSettings) -> Arrived:
+        def arrived(message: Any, topic: str, sequence: int | None) -> None:
+            now_ns, ros_now_ns = self.pacer.now_ns(), self._node.get_clock().now().nanoseconds
+            if isinstance(self.pacer, SteadyPacer):
+                ros_now_ns = self._judged(message, now_ns, ros_now_ns)
+            arrival = self.inputs.put(
+                item.name,
+                message,
+                now_ns=now_ns,
+                ros_now_ns=ros_now_ns,
+                topic=topic,
+                sequence=sequence,
+            )
+            self.meters.note(item.name, arrival)
+            self._tell(item.name, arrival.reason, arrival.verdict)
+            if self.harness.waiting:
+                self.pacer.wake()
+
+        return arrived
+
+    def _judged(self, message: Any, now_ns: int, ros_now_ns: int) -> int:
+        """Return the reading of the system clock by which a message's stamp is to be judged."""
+        set_by_ns = self.system.look(now_ns, ros_now_ns)
+        if set_by_ns:
+            self._node.get_logger().warning(
+                f'the system clock was set by {set_by_ns / 1e9:+.3f} s; playback goes by the '
+                'steady clock, so nothing moves by it'
+            )
+        header = getattr(message, 'header', None)
+        stamp = None if header is None else header.stamp
+        stamp_ns = None if stamp is None else stamp.sec * 1_000_000_000 + stamp.nanosec
+        return self.system.ros_now_ns(stamp_ns, now_ns, ros_now_ns)
+
+    def _open_episode(self) -> Opened:
+        """Open the policy's scope, then the session on it; one stack closes both (R54, R55)."""
+        with ExitStack() as stack:
+            scope = self.policy.open_episode(self.pacer.now_ns)
+            stack.callback(scope.close)
+            stack.callback(self._runtime.retire)
+            stack.callback(scope.retire)
+            answered: list[int | None] = [None]  # written by the runtime's thread
+
+            def note_answer() -> None:
+                answered[0] = self.pacer.now_ns()
+                self.pacer.wake()
+
+            def start(work: Callable[[], Any]) -> Answer[Any]:
+                return self._runtime.start(work, on_done=note_answer)
+
+            opened = self.pipeline.open(scope, start, stack)
+            opened.answered_ns = lambda: answered[0]
+            opened.stack = stack.pop_all()
+            return opened
+
+    def _close_loop(self) -> None:
+        self.harness.stop('node_closed')
+        if self.paced.close(CLOSE_WITHIN_S):
+            self.harness.close('node_closed')
+        else:
+            self.harness.withhold('loop_stalled')
+            self._node.get_logger().error('the loop did not end; its setpoints are withheld')
