@@ -52,5 +52,10 @@ CHANNEL = (
         'max_effort', Kind.DOUBLE, 0.0, 'For gripper_command: the most effort to close with, in N '
         'or Nm; 0 leaves that to the gripper.', 0.0,
     ),
+    Parameter(
+        'controller_state', Kind.STRING, '', 'For joint_trajectory: the topic on which the '
+        'controller publishes its state, by which a trajectory that it does not take is noticed; '
+        'empty for none. Needs control_msgs.',
+    ),
     *PLAY_CHANNEL,
 )  # fmt: skip

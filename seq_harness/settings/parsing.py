@@ -68,6 +68,7 @@ class ChannelSettings:
     time_from_start_s: float
     frame: str
     max_effort: float
+    controller_state: str
     kind: str
     delta_of: str
     starvation: str
@@ -274,6 +275,11 @@ def _check_kind(channel: ChannelSettings) -> None:
         raise SettingsError(
             f"parameter '{prefix}.kind' must be one of {list(OUTPUT_KINDS[channel.type])} for "
             f'type {channel.type!r}; got {channel.kind!r}'
+        )
+    if channel.controller_state and channel.type != JOINT_TRAJECTORY:
+        raise SettingsError(
+            f"parameter '{prefix}.controller_state' must be empty but for a {JOINT_TRAJECTORY}; "
+            f'the type of the channel is {channel.type!r}'
         )
     if (channel.kind == 'delta') != bool(channel.delta_of):
         raise SettingsError(
