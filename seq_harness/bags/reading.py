@@ -15,6 +15,9 @@ from typing_extensions import Self
 
 T = TypeVar('T')
 
+PADDING = (0, 4, 8)
+"""Bytes that serialisers of ROS leave behind a message: they reckon its size before they write."""
+
 MCAP_MARK = b'\x89MCAP0\r\n'
 """How an MCAP file begins and ends."""
 
@@ -115,13 +118,17 @@ class Bag:
             Its bytes are not of its type.
 
         """
-        try:
-            return self._reader.deserialize(record.data, record.type)
-        except Exception as error:
-            raise BagError(
-                f'{self.path}: the message on {record.topic} at {record.log_ns} ns is no '
-                f'{record.type}: {error}'
-            ) from error
+        failure: Exception | None = None
+        for spare in PADDING:
+            try:
+                data = record.data[: len(record.data) - spare]
+                return self._reader.deserialize(data, record.type)
+            except Exception as error:
+                failure = failure or error
+        raise BagError(
+            f'{self.path}: the message on {record.topic} at {record.log_ns} ns is no '
+            f'{record.type}: {failure}'
+        ) from failure
 
     def close(self) -> None:
         """Close its files."""

@@ -193,3 +193,19 @@ def test_bytes_that_are_not_of_their_type_are_refused_with_their_place() -> None
         damaged = Record(record.topic, record.type, record.log_ns, record.data[:40])
         with pytest.raises(BagError, match=f'on /joint_states at {record.log_ns} ns is no sensor'):
             bag.decode(damaged)
+
+
+@pytest.mark.parametrize('spare', [0, 4, 8])
+def test_bytes_that_a_serialiser_leaves_behind_are_no_part_of_a_message(
+    tmp_path: Path, spare: int
+) -> None:
+    with Bag(_made(tmp_path, StoragePlugin.MCAP, more=spare)) as bag:
+        assert [message.data for _, message in bag.messages()] == list(range(200))
+
+
+def test_more_bytes_than_that_are_another_message(tmp_path: Path) -> None:
+    with (
+        Bag(_made(tmp_path, StoragePlugin.MCAP, more=40)) as bag,
+        pytest.raises(BagError, match='size mismatch'),
+    ):
+        next(bag.messages())
