@@ -14,9 +14,11 @@ from PIL import Image
 from seq_harness.contract.camera import Camera, JPEG_QUALITY
 from seq_harness.contract.images import fit_image
 from seq_harness.inputs import Sample, Snapshot
-from seq_harness.messages.converters import converter, Form
+from seq_harness.messages.compressed_image import jpeg_as_it_came
+from seq_harness.messages.converters import Converter, converter, Form
 from seq_harness.messages.refusals import ImageRefused
 from seq_harness.settings import InputSettings
+from seq_harness.settings.input_types import COMPRESSED_IMAGE
 
 Pixels: TypeAlias = npt.NDArray[Any]
 
@@ -130,9 +132,21 @@ def _reader(item: InputSettings, camera: Camera | None) -> Reader:
     return Reader(
         item.key,
         item.name,
-        lambda message: frame_of(found.read(message, (), ''), camera, item.topic),
+        lambda message: _frame(found, message, camera, item),
         lambda: frame_of(_black(camera), camera, item.topic),
     )
+
+
+def _frame(
+    found: Converter, message: Any, camera: Camera | None, item: InputSettings
+) -> Pixels | bytes:
+    """Fit a message's frame; a JPEG that fits as it came is not made anew."""
+    if camera is not None and camera.codec == 'jpeg' and item.type == COMPRESSED_IMAGE:
+        # A policy that declares no quality takes what the camera has.
+        jpeg = jpeg_as_it_came(message, camera.width, camera.height, camera.quality or 1)
+        if jpeg is not None:
+            return jpeg
+    return frame_of(found.read(message, (), ''), camera, item.topic)
 
 
 def _black(camera: Camera | None) -> Pixels:

@@ -106,3 +106,21 @@ def test_a_blank_observation_has_the_declared_sizes() -> None:
     blank = ObservationSpec(settings.inputs, {}, 'prompt').blank('go')
     assert list(blank) == ['state', 'prompt']
     assert list(blank['state']) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(('quality', 'same'), [(None, True), (80, True), (100, False)])
+def test_a_jpeg_that_fits_reaches_the_policy_as_the_camera_made_it(
+    quality: int | None, same: bool
+) -> None:
+    out = io.BytesIO()
+    Image.fromarray(np.full((16, 16, 3), 90, np.uint8)).save(out, 'JPEG', quality=90)
+    changes = {'input_names': ['front', 'state'], 'inputs__front__type': 'compressed_image'}
+    settings = settings_of(**{**FRONT, **changes})
+    inputs = Inputs(settings.inputs)
+    message = SimpleNamespace(format='jpeg', data=out.getvalue())
+    inputs.put('front', message, now_ns=0, ros_now_ns=0)
+    camera = Camera(width=16, height=16, codec='jpeg', quality=quality)
+    spec = ObservationSpec(settings.inputs, {'front': camera}, '')
+    sent = spec.observe(inputs.snapshot(), 0, '')['front']
+    assert (sent == out.getvalue()) is same
+    assert Image.open(io.BytesIO(sent)).size == (16, 16)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
+from seq_harness.messages.compressed_image import jpeg_as_it_came
 from seq_harness.messages.images import check_compressed, decode_compressed, ImageRefused
 
 Of = Callable[[str], Callable[..., Any]]
@@ -159,3 +160,42 @@ def test_damaged_bytes_give_pixels_or_a_refusal_and_nothing_else(
             assert decode_compressed(_message(of, text, bytes(damaged))).ndim in (2, 3)
         except ImageRefused:
             continue
+
+
+def _photo(quality: int, mode: str = 'RGB') -> bytes:
+    ramp = np.add.outer(np.arange(48), np.arange(64)).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(np.dstack([ramp, ramp[::-1], ramp * 2])).convert(mode).save(
+        out, 'JPEG', quality=quality
+    )
+    return out.getvalue()
+
+
+def test_a_jpeg_of_the_declared_size_and_quality_is_sent_on_as_it_came(of: Of) -> None:
+    photo = _photo(90)
+    assert jpeg_as_it_came(_message(of, 'rgb8; jpeg compressed bgr8', photo), 64, 48, 90) == photo
+    assert jpeg_as_it_came(_message(of, 'jpeg', photo), 64, 48, 80) == photo
+
+
+@pytest.mark.parametrize(
+    ('text', 'data', 'size'),
+    [
+        ('jpeg', _photo(70), (64, 48)),
+        ('jpeg', _photo(95), (32, 24)),
+        ('jpeg', _photo(95, 'L'), (64, 48)),
+        ('bayer_rggb8; jpeg compressed ', _photo(95, 'L'), (64, 48)),
+        ('png', PNG, (64, 48)),
+    ],
+    ids=['coarser', 'of another size', 'grey', 'a mosaic', 'no JPEG'],
+)
+def test_another_picture_is_made_anew(
+    of: Of, text: str, data: bytes, size: tuple[int, int]
+) -> None:
+    assert jpeg_as_it_came(_message(of, text, data), *size, 90) is None
+
+
+def test_g12_a_jpeg_that_does_not_decode_is_not_sent_on(of: Of) -> None:
+    photo = _photo(95)
+    broken = photo[: len(photo) // 2] + photo[-2:]
+    with pytest.raises(ImageRefused, match='does not decode'):
+        jpeg_as_it_came(_message(of, 'jpeg', broken), 64, 48, 90)

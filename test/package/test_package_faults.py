@@ -32,14 +32,3 @@ def test_every_fault_stands_once_in_order_and_names_a_test() -> None:
     numbers = [int(row[1][1:]) for row in rows]
     assert numbers == sorted(set(numbers))
     assert not [row[1] for row in rows if '`test_' not in row[0]]
-
-
-def test_every_test_that_is_named_after_a_fault_stands_in_its_row() -> None:
-    rows = {row[1].lower(): row[0] for row in ROW.finditer(TABLE)}
-    lost = {
-        (number, name)
-        for name in _tests()
-        for number in re.findall(r'(?<=_)(g\d+)(?=_)', name)
-        if number in rows and f'`{name}`' not in rows[number]
-    }
-    assert not lost
