@@ -4,6 +4,8 @@ from setuptools import find_packages, setup
 
 package_name = 'seq_harness'
 
+EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight')
+
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.14.1']
 BAGS = ['rosbags>=0.11.7', 'PyYAML>=5.4', 'tqdm>=4.60']
@@ -33,7 +35,7 @@ setup(
         # What ros2 run finds. A script of its own on everyone's PATH has only seq-harness.
         (
             f'lib/{package_name}',
-            [f'resource/executables/{name}' for name in ('harness', 'worker', 'sim_arm')],
+            [f'resource/executables/{name}' for name in EXECUTABLES],
         ),
         *shared_files('launch'),
         *shared_files('config'),

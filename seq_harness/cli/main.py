@@ -13,6 +13,7 @@ COMMANDS = {
     'record-bag': ('record_bag', 'record an episode into a bag'),
     'play-bag': ('play_bag', 'run the harness over a bag'),
     'replay': ('replay', 'run a recording through the harness in lockstep, without ROS'),
+    'preflight': ('preflight', 'name what is wrong with robot and worker before motion'),
     'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
 }
 
