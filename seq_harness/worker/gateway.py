@@ -43,18 +43,9 @@ class Gateway:
         """Tell the worker's coordinates, and what its policy declares."""
         body = decode(request, await read_body(request, MAX_CONNECT_BYTES))
         declaration = self._worker.declaration(body)
+        # Headers of the answer name the instance and the formats.
         declared = declaration.model_dump(
-            mode='json',
-            exclude_none=True,
-            include={
-                'action',
-                'observation',
-                'embodiment',
-                'io',
-                'observations',
-                'actions',
-                'params',
-            },
+            mode='json', exclude_none=True, exclude={'instance', 'formats'}
         )
         until = datetime.now(timezone.utc) + timedelta(seconds=LEASE_S)
         lease = Lease(ttl_s=LEASE_S, expires_at=until, epoch=1)
