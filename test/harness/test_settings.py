@@ -42,7 +42,7 @@ def test_what_is_left_out_takes_its_default() -> None:
         ({'input_names': ['state', 'state']}, 'each once'),
         ({'channels__arm__lower': [0.0]}, "'channels.arm.lower' must have one value for each"),
         ({'channels__arm__lower': [2.0, 0.0]}, 'must be below upper for j1'),
-        ({'channels__arm__state': 'other'}, "'channels.arm.state' must name an input of named numbers"),
+        ({'channels__arm__state': 'other'}, "'channels.arm.state' must name an input of named"),
         ({'channels__arm__joints': ['j1', 'j3']}, "reads the position of \\['j1', 'j2'\\]"),
         ({'inputs__state__field': 'velocity'}, 'positions of all joints'),
         ({'max_request_age_s': 40.0}, "'max_request_age_s' must be at most 'act_timeout_s'"),
