@@ -12,6 +12,7 @@ COMMANDS = {
     'sim-arm': ('sim_arm', 'run the simulated arm with a camera'),
     'record-bag': ('record_bag', 'record an episode into a bag'),
     'play-bag': ('play_bag', 'run the harness over a bag'),
+    'probe': ('probe', 'ask a policy about one instant of a recording, and draw its answer'),
     'replay': ('replay', 'run a recording through the harness in lockstep, without ROS'),
     'preflight': ('preflight', 'name what is wrong with robot and worker before motion'),
     'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
