@@ -95,6 +95,8 @@ class _WordSlot:
 
     def store(self, message: Any, at: At) -> str:
         word = self._read(message, self._settings.joints, self._settings.field)
+        if word is None:
+            return ''
         self._newest = Sample(word, at.stamp_ns, at.born_ns)
         known = self._settings.available
         return f'{word!r} came; available is {list(known)}' if known and word not in known else ''

@@ -29,7 +29,7 @@ class Form(Enum):
     NUMBERS = 'numbers'
     """Finite numbers by name, made at arrival; a message may hold some of the names."""
     WORD = 'word'
-    """A text, made at arrival."""
+    """A text, made at arrival; None where the message says nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,25 @@ def _word(message: Any, names: Sequence[str], field: str) -> str:
     return str(data).lower() if isinstance(data, bool) else str(data)
 
 
+def _diagnostic(message: Any, names: Sequence[str], field: str) -> str | None:
+    """Return the level of the status `names[0]`, or its value of the key `names[1]`."""
+    for status in message.status:
+        if status.name != names[0]:
+            continue
+        if len(names) == 1:
+            return _LEVELS.get(_level(status.level), 'unknown')
+        return next((str(pair.value) for pair in status.values if pair.key == names[1]), None)
+    return None
+
+
+def _level(level: Any) -> int:
+    """Return a byte as a number; rclpy has it as bytes of length 1."""
+    return int(level) if hasattr(level, '__index__') else int(level[0])
+
+
+_LEVELS = {0: 'ok', 1: 'warn', 2: 'error', 3: 'stale'}
+
+
 def _numbers(message: str, read: Read) -> Converter:
     return Converter(message, Form.NUMBERS, read)
 
@@ -172,5 +191,6 @@ CONVERTERS: dict[str, Converter] = {
     'int8': _words('Int8'),
     'uint8': _words('UInt8'),
     'int32': _words('Int32'),
+    'diagnostic_array': Converter('diagnostic_msgs/msg/DiagnosticArray', Form.WORD, _diagnostic),
 }
 """The built-in types of inputs."""

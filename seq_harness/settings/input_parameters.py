@@ -16,7 +16,9 @@ INPUT = (
     Parameter(
         'joints', Kind.STRING_ARRAY, (), 'For named numbers: those to read, by name, in the order '
         'the policy wants; float64_multi_array has as many, in its own order, and joy has axis_0 '
-        'and so on, and button_0 and so on. Empty takes all names of a pose, twist or wrench.',
+        'and so on, and button_0 and so on. Empty takes all names of a pose, twist or wrench. For '
+        'diagnostic_array: the name of a status, whose level is read as ok, warn, error or stale, '
+        'and, if wanted, one of its keys, whose value is read instead.',
     ),
     Parameter(
         'field', Kind.STRING, 'position', 'For joint_state: which field of the message.',

@@ -19,7 +19,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """The built-in types that hold named numbers, and their names; empty where a parameter says."""
 
-WORDS = ('string', 'bool', 'int8', 'uint8', 'int32')
+DIAGNOSTICS = 'diagnostic_array'
+
+WORDS = ('string', 'bool', 'int8', 'uint8', 'int32', DIAGNOSTICS)
 """The built-in types that hold a text or a status."""
 
 GROUP = 'seq_harness.inputs'

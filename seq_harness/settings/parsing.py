@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seq_harness.settings.input_types import CAMERAS, NAMES, WORDS
+from seq_harness.settings.input_types import CAMERAS, DIAGNOSTICS, NAMES, WORDS
 from seq_harness.settings.joint_parameters import checked_joint, JOINT, JointSettings
 from seq_harness.settings.output_types import OUTPUT_KINDS, POSE_WIDTHS, RATES, WIDTHS
 from seq_harness.settings.parameters import (
@@ -171,7 +171,9 @@ def _group(read: Mapping[str, Any], prefix: str, members: Sequence[Parameter]) -
 def _checked(read: Mapping[str, Any]) -> Settings:
     general = {parameter.name: read[parameter.name] for parameter in GENERAL}
     inputs = tuple(_input(read, name) for name in general['input_names'])
-    states = {item.name: item for item in inputs if item.joints and item.type not in CAMERAS}
+    states = {
+        item.name: item for item in inputs if item.joints and item.type not in (*CAMERAS, *WORDS)
+    }
     channels = tuple(_channel(read, name, states) for name in general['channel_names'])
     if general['max_request_age_s'] > general['act_timeout_s']:
         raise SettingsError(
@@ -196,6 +198,11 @@ def _input(read: Mapping[str, Any], name: str) -> InputSettings:
     if item.type in NAMES and not item.joints:
         raise SettingsError(f"parameter 'inputs.{name}.joints' must name the joints to read")
     for member, wanted, there in (
+        (
+            'joints',
+            'the name of a status, and perhaps one of its keys',
+            item.type != DIAGNOSTICS or 1 <= len(item.joints) <= 2,
+        ),
         ('available', 'a text, bool or integer', item.type in WORDS or not item.available),
         ('available', 'given for a bool or integer', item.is_status or item.type not in WORDS[1:]),
         ('frozen_after_s', 'of a camera', item.type in CAMERAS or not item.frozen_after_s),

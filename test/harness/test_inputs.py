@@ -263,3 +263,18 @@ def test_g9_a_frame_that_cannot_be_trusted_is_refused_with_its_topic() -> None:
     arrival = camera.inputs.put('front', broken, now_ns=S, ros_now_ns=S)
     assert arrival.verdict is Verdict.REFUSED
     assert arrival.reason.startswith('camera/image_raw/compressed: expected a JPEG or PNG')
+
+
+def test_diagnostics_that_do_not_mention_the_arm_do_not_refresh_its_status() -> None:
+    changes = {
+        'inputs__mode__topic': '/diagnostics',
+        'inputs__mode__type': 'diagnostic_array',
+        'inputs__mode__joints': ['arm'],
+        'inputs__mode__available': ['ok'],
+    }
+    inputs = Inputs(settings_of(**{**STATUS, **changes}).inputs)
+    for at_ns, name in ((S, 'arm'), (2 * S, 'camera')):
+        status = SimpleNamespace(name=name, level=0, values=[])
+        inputs.put('mode', stamped(at_ns, status=[status]), now_ns=at_ns, ros_now_ns=at_ns)
+    assert inputs.unavailable(inputs.snapshot(), S) is None
+    assert 'for 1.00 s' in str(inputs.unavailable(inputs.snapshot(), 2 * S))

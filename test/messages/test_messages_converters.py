@@ -119,3 +119,15 @@ def test_another_package_adds_a_type_by_an_entry_point(tmp_path: Path) -> None:
         timeout=30,
     )
     assert answer.stdout.split() == ['True', 'sensor_msgs/msg/Temperature']
+
+
+def test_a_status_among_diagnostics_gives_its_level_or_the_value_of_a_key(of: Of) -> None:
+    pair = of('diagnostic_msgs/msg/KeyValue')(key='mode', value='REMOTE')
+    levels = pytest.importorskip('diagnostic_msgs.msg').DiagnosticStatus
+    level = levels.ERROR if type(pair).__module__.startswith('diagnostic') else 2
+    status = of('diagnostic_msgs/msg/DiagnosticStatus')(name='arm', level=level, values=[pair])
+    message = of('diagnostic_msgs/msg/DiagnosticArray')(status=[status])
+    assert read('diagnostic_array', message, 'arm') == 'error'
+    assert read('diagnostic_array', message, 'arm', 'mode') == 'REMOTE'
+    assert read('diagnostic_array', message, 'arm', 'other') is None
+    assert read('diagnostic_array', message, 'gripper') is None
