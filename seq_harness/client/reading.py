@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from seq_harness.contract import obs_schedule
@@ -21,6 +22,11 @@ class Wish:
 def covers(sent: Keys, wanted: Keys) -> bool:
     """Tell whether the keys that were sent hold all that are wanted."""
     return sent is None or (wanted is not None and set(wanted) <= set(sent))
+
+
+def count_short(sent: Iterable[tuple[int, Keys]], wanted: Mapping[int, Keys]) -> int:
+    """Count the steps that were sent with fewer keys than are wanted of them."""
+    return sum(step in wanted and not covers(keys, wanted[step]) for step, keys in sent)
 
 
 class Reading:

@@ -16,7 +16,7 @@ from seq_harness.client.posts import (
     Tally,
     WhenBehind,
 )
-from seq_harness.client.reading import covers, Reading, Wish
+from seq_harness.client.reading import count_short, Reading, Wish
 from seq_harness.contract.obs_schedule import Keys, Schedule
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import Queued
@@ -373,14 +373,10 @@ class ObservationStream:
                 self._ledger.move(entry, Place.SKIPPED)
             elif entry.place is not Place.ENCODING:
                 self._place(entry, wish)
-        self._tally.count(short_of_keys=self._short_of_keys(table))
-        self._depends = self._untold_needs(asked)
-
-    def _short_of_keys(self, table: dict[int, Keys]) -> int:
         sent = self._ledger.at(Place.LANDED, Place.FLYING, Place.READY, Place.ENCODING)
-        return sum(
-            entry.number in table and not covers(entry.keys, table[entry.number]) for entry in sent
-        )
+        short = count_short(((entry.number, entry.keys) for entry in sent), table)
+        self._tally.count(short_of_keys=short)
+        self._depends = self._untold_needs(asked)
 
     def _untold_needs(self, asked: int) -> set[int]:
         untold = {entry.number for entry in self._ledger.at(Place.SKIPPED, Place.DECLARING)}
