@@ -4,6 +4,7 @@ from setuptools import find_packages, setup
 
 package_name = 'seq_harness'
 
+SHARED = ('.json', '.py', '.xml', '.yaml')
 EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight')
 
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
@@ -19,7 +20,7 @@ def shared_files(folder: str) -> list[tuple[str, list[str]]]:
     """List what is installed to share/, folder by folder, as data_files takes it."""
     by_folder: dict[Path, list[str]] = {}
     for path in sorted(Path(folder).rglob('*')):
-        if path.is_file() and path.suffix in ('.py', '.xml', '.yaml'):
+        if path.is_file() and path.suffix in SHARED:
             by_folder.setdefault(path.parent, []).append(str(path))
     return [(f'share/{package_name}/{place}', files) for place, files in by_folder.items()]
 

@@ -62,7 +62,7 @@ def test_launch_files_and_configuration_go_to_share(wheel: zipfile.ZipFile) -> N
         str(path.relative_to(ROOT))
         for folder in ('launch', 'config')
         for path in (ROOT / folder).rglob('*')
-        if path.suffix in ('.py', '.xml', '.yaml')
+        if path.suffix in ('.json', '.py', '.xml', '.yaml')
     }
     inside = _data(wheel, f'share/{PACKAGE}/')
     assert shared | {'package.xml'} == inside
