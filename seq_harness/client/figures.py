@@ -53,6 +53,8 @@ class ActFigures:
     """From an act's last sending to its answer."""
     handler_ms: Spread = field(default_factory=Spread)
     """The worker's own part of it, where it says so."""
+    network_ms: Spread = field(default_factory=Spread)
+    """The rest of it: what the network and both ends' packing took."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class ActTally:
         self._counts = dict.fromkeys(('asked', 'answered', 'failed', 'repeated', 'resends'), 0)
         self._round_trips: deque[float] = deque(maxlen=RECENT)  # under _lock
         self._handlers: deque[float] = deque(maxlen=RECENT)  # under _lock
+        self._networks: deque[float] = deque(maxlen=RECENT)  # under _lock
 
     def count(self, name: str) -> None:
         """Add one to a figure."""
@@ -85,11 +88,15 @@ class ActTally:
             self._round_trips.append(round_trip_ms)
             if handler_ms is not None:
                 self._handlers.append(handler_ms)
+            # A worker whose clock says more than we measured says nothing of the network.
+            if handler_ms is not None and handler_ms <= round_trip_ms:
+                self._networks.append(round_trip_ms - handler_ms)
 
     def figures(self) -> ActFigures:
         """Return a snapshot."""
         with self._lock:
-            round_trips, handlers = list(self._round_trips), list(self._handlers)
+            times = [list(t) for t in (self._round_trips, self._handlers, self._networks)]
+        round_trips, handlers, networks = (Spread.of(spread) for spread in times)
         return ActFigures(
-            **self._counts, round_trip_ms=Spread.of(round_trips), handler_ms=Spread.of(handlers)
+            **self._counts, round_trip_ms=round_trips, handler_ms=handlers, network_ms=networks
         )
