@@ -24,6 +24,14 @@ from support.recordings import Follow, motion, MS, parameters, S, START_NS, writ
 PERIOD_NS = 50 * MS
 
 
+class Still:
+    """Answers the same rows, whatever it sees."""
+
+    def infer(self, inputs: Any) -> Any:
+        """Answer twenty rows."""
+        return np.zeros((20, 2))
+
+
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp('bag') / 'motion', motion())
@@ -46,6 +54,13 @@ def test_another_policy_or_another_cost_gives_another_hash(bag: Path) -> None:
     hashes = {_run(bag, cost).hash for cost in (uncharged, charged(0.12), charged(0.2))}
     hashes.add(_run(bag, policy=Follow(rows=6)).hash)
     assert len(hashes) == 4
+
+
+def test_the_hash_tells_when_a_setpoint_was_sent(bag: Path) -> None:
+    runs = [_run(bag, charged(cost_s), Still()) for cost_s in (0.11, 0.12)]
+    first, second = (run.setpoints['arm'] for run in runs)
+    np.testing.assert_array_equal(first.values, second.values)
+    assert runs[0].hash != runs[1].hash
 
 
 def test_an_uncharged_answer_plays_from_the_instant_that_asked(bag: Path) -> None:
