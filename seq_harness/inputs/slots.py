@@ -61,7 +61,8 @@ class _Contest:
     """
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], int] = {}
+        self._last: dict[str, dict[str, tuple[int, int]]] = {}
+        """Name to topic to the last number there, and when it came."""
         self._falls: dict[str, list[int]] = {}
 
     def note(self, at: At, names: Iterable[str]) -> str:
@@ -75,13 +76,17 @@ class _Contest:
 
     def _fell(self, name: str, topic: str, sequence: int, now_ns: int) -> bool:
         """Say whether the numbers of a name fell often of late, on its topic or across topics."""
-        last = self._last.get((name, topic))
-        self._last[name, topic] = sequence
-        elsewhere = any(other == name and place != topic for other, place in self._last)
+        places = self._last.setdefault(name, {})
+        last = places.get(topic)
+        places[topic] = (sequence, now_ns)
         falls = self._falls.setdefault(name, [])
-        if elsewhere or (last is not None and sequence <= last):
+        elsewhere = len(places) > 1 and any(
+            place != topic and now_ns - at <= CONTEST_NS for place, (_, at) in places.items()
+        )
+        if elsewhere or (last is not None and sequence <= last[0]):
             falls.append(now_ns)
-        falls[:] = [at for at in falls if now_ns - at <= CONTEST_NS]
+        if falls:
+            falls[:] = [at for at in falls if now_ns - at <= CONTEST_NS]
         return len(falls) >= CONTEST_FALLS
 
 

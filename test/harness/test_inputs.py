@@ -278,3 +278,19 @@ def test_diagnostics_that_do_not_mention_the_arm_do_not_refresh_its_status() -> 
         inputs.put('mode', stamped(at_ns, status=[status]), now_ns=at_ns, ros_now_ns=at_ns)
     assert inputs.unavailable(inputs.snapshot(), S) is None
     assert 'for 1.00 s' in str(inputs.unavailable(inputs.snapshot(), 2 * S))
+
+
+def test_g3_a_joint_on_two_topics_is_told_while_both_speak() -> None:
+    inputs = Inputs(settings_of(inputs__state__more_topics=['other']).inputs)
+
+    def put(topic: str, at_ns: int) -> Verdict:
+        message = joint_state([0.0, 0.0], at_ns)
+        arrival = inputs.put(
+            'state', message, now_ns=at_ns, ros_now_ns=at_ns, topic=topic, sequence=at_ns // MS
+        )
+        return arrival.verdict
+
+    said = [put(('joint_states', 'other')[at % 2], S + at * 10 * MS) for at in range(10)]
+    assert said[-1] is Verdict.CONTESTED
+    later = [put('joint_states', 4 * S + at * 10 * MS) for at in range(10)]
+    assert later == [Verdict.ACCEPTED] * 10
