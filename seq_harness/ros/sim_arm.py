@@ -67,6 +67,9 @@ class SimArm(Node):
             The camera has nothing to show.
 
         """
+        # The context may destroy a node whose making failed half-way.
+        self._closing = threading.Event()
+        self._threads: list[threading.Thread] = []
         super().__init__('sim_arm', **kwargs)
         self.settings = _declared(self)
         settings = self.settings
@@ -86,8 +89,7 @@ class SimArm(Node):
         self.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._on_plan, 1
         )
-        self._closing = threading.Event()
-        self._threads = [
+        threads = [
             threading.Thread(target=self._run, args=[rate_hz, work], name=name)
             for name, rate_hz, work in (
                 ('arm', settings.joint_rate_hz, self._move),
@@ -98,8 +100,9 @@ class SimArm(Node):
         self._state = JointState(name=settings.joint_names)
         self._next_distance_ns = 0
         self._reached.publish(Int32(data=0))
-        for thread in self._threads:
+        for thread in threads:
             thread.start()
+            self._threads.append(thread)
 
     def destroy_node(self) -> None:
         """Stop both threads, then destroy the node."""
