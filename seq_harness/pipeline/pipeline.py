@@ -22,7 +22,7 @@ from seq_harness.playback.layers import Layers, PlayerLayer
 from seq_harness.playback.modes import RTC
 from seq_harness.playback.registry import from_json, resolve
 from seq_harness.playback.session import Observation
-from seq_harness.playback.taps import ChunkTap, RecordChunk
+from seq_harness.playback.taps import ChunkTap, RecordChunk, RoundTap
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import ChannelSettings, Settings
 
@@ -76,6 +76,7 @@ class Pipeline:
         horizon = actions.open_loop_horizon if actions else None
         self._playing = Playing(settings, self.period_ns, horizon)
         self.joint_map = JointMap(settings) if settings.joints else None
+        self.shadow = self._playing.shadow()
         self.layers = self._layers()
         self._arm: ArmObservations | None = None
         self.spec = self._spec()
@@ -116,6 +117,8 @@ class Pipeline:
             layers=self.layers,
             columns_of=self._splitter.joined,
         )
+        if self.shadow is not None:
+            self.shadow.begin()
         session, player = self.layers.open_session(episode)
         stack.callback(session.close)
         return Opened(session, player, episode, stack)
@@ -139,6 +142,8 @@ class Pipeline:
         if self.joint_map is not None:
             robot |= self.joint_map
         layers = resolve(from_json(self._settings['layers']), robot)
+        if self.shadow is not None:
+            layers = RoundTap(self.shadow.record, 'preview_distance') | layers
         inputs = self._settings.inputs
         return StopOnInputs(inputs) | layers if StopOnInputs.needed(inputs) else layers
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from seq_harness.observation import joint_values_of, SampledObservation
+from seq_harness.pipeline.shadowing import ShadowDistance
 from seq_harness.playback.absolute import AbsoluteDeltas
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Vector
@@ -86,6 +87,12 @@ class Playing:
             )
             for item in self._settings.channels
         }
+
+    def shadow(self) -> ShadowDistance | None:
+        """Return what compares a preview with what the robot does; None where it plays."""
+        if not self._settings['preview']:
+            return None
+        return ShadowDistance(self._settings.channels, self._kinds, self.measured)
 
     def by_hand(self) -> ByHand:
         """Return what manual commands must pass."""

@@ -318,11 +318,12 @@ class HarnessNode(LifecycleNode):
         }
 
     def _facts(self, loop: LiveLoop) -> dict[str, Any]:
-        manual = loop.harness.manual
+        manual, shadow = loop.harness.manual, loop.pipeline.shadow
         return {
             'policy': loop.policy.figures(),
             'scheduling': loop.paced.scheduling,
             'preview': self.settings['preview'],
+            **({} if shadow is None else {'preview_distance': shadow.figures()}),
             **({} if manual is None else {'manual': dict(manual.counts)}),
             **self.process_facts,
         }
