@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+import json
 from pathlib import Path
 import time
 from typing import Any
@@ -130,11 +131,17 @@ def replay_with(bag: Bag, settings: Settings, policy: Policy, options: ReplayOpt
 def client_of(policy: Any, settings: Settings) -> Policy:
     """Return a policy's client: that of a worker's URL, or one that runs it in this process."""
     if isinstance(policy, str):
-        return open_policy({**settings.general, 'worker_url': policy})
+        return open_policy({**settings.general, 'worker_url': policy, 'gateway_url': ''})
     if hasattr(policy, 'open_episode'):
         client: Policy = policy
         return client
-    return EmbeddedPolicy(policy, connect_timeout_s=settings['connect_timeout_s'])
+    return EmbeddedPolicy(
+        policy,
+        connect_timeout_s=settings['connect_timeout_s'],
+        embodiment=settings['embodiment'] or None,
+        seed=settings['seed'] if settings['seed'] >= 0 else None,
+        params=json.loads(settings['policy_params'] or 'null'),
+    )
 
 
 class _Replay:

@@ -60,6 +60,7 @@ class EmbeddedPolicy:
         policy: Any,
         *,
         connect_timeout_s: float = 120.0,
+        embodiment: str | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | None = None,
         **options: Any,
@@ -74,6 +75,8 @@ class EmbeddedPolicy:
             found; `?name=value&...` after it are arguments of the class, as JSON or text.
         connect_timeout_s
             How long `connect` waits for the policy to load.
+        embodiment
+            Which of the policy's bodies is driven.
         seed, params
             What every act hands to the policy, as far as it declares them.
         **options
@@ -88,6 +91,7 @@ class EmbeddedPolicy:
         served = _found(policy) if isinstance(policy, str) else ServedPolicy(policy)
         self._host = _Host(served)
         self._connect_timeout_s = connect_timeout_s
+        self._embodiment = embodiment
         self._seed = seed
         self._params = params
         self._declaration: WorkerDeclaration | None = None
@@ -113,7 +117,8 @@ class EmbeddedPolicy:
 
         """
         self._host.load(self._connect_timeout_s)
-        body = dict(self._host.call(wire.CONNECT, {wire.KEY_MODEL: ''}))
+        asked = {wire.KEY_MODEL: '', wire.KEY_EMBODIMENT: self._embodiment}
+        body = dict(self._host.call(wire.CONNECT, asked))
         declaration = WorkerDeclaration.model_validate(body)
         cast_params(declaration.params, self._params)
         self._declaration = declaration
@@ -163,6 +168,7 @@ class EmbeddedPolicy:
             behind,
         )
         constants = {
+            wire.KEY_EMBODIMENT: self._embodiment,
             wire.KEY_SEED: self._seed,
             wire.KEY_PARAMS: cast_params(declared.params, self._params) or None,
         }

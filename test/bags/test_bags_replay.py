@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -30,6 +30,20 @@ class Still:
     def infer(self, inputs: Any) -> Any:
         """Answer twenty rows."""
         return np.zeros((20, 2))
+
+
+class Seeded(Still):
+    """Remembers the seed and the parameter that each act was given."""
+
+    params: ClassVar = {'gain': {'type': 'float', 'default': 1.0}}
+
+    def __init__(self) -> None:
+        self.given: list[tuple[int | None, float]] = []
+
+    def infer(self, inputs: Any, seed: int | None = None, params: Any = None) -> Any:
+        """Answer twenty rows."""
+        self.given.append((seed, params['gain']))
+        return super().infer(inputs)
 
 
 @pytest.fixture(scope='module')
@@ -161,6 +175,13 @@ def test_a_failing_policy_is_told_as_on_a_robot(bag: Path) -> None:
     assert run.reason.startswith('policy_error')
     assert 'out of ideas' in run.reason
     assert not len(run.setpoints['arm'])
+
+
+def test_a_policy_is_given_the_seed_and_the_parameters_of_the_robot(bag: Path) -> None:
+    policy = Seeded()
+    changed = parameters(seed=5, policy_params='{"gain": 0.5}', gateway_url='http://127.0.0.1:9')
+    replay(bag, changed, policy)
+    assert set(policy.given) == {(5, 0.5)}
 
 
 def test_topics_are_renamed(bag: Path) -> None:
