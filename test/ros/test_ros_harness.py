@@ -205,7 +205,7 @@ def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
         assert re.match('stale_input: (state|front)', rig.ended())
     finally:
         os.kill(rig.children.pid('sim_arm'), signal.SIGCONT)
-    assert rig.quiet_after(at + 0.25)
+    assert rig.quiet_after(at + 0.5)
 
 
 @pytest.mark.parametrize(
