@@ -26,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     node.process_facts = process.facts
     if node.settings['autostart']:
         node.configure_soon(lambda: process.finish('configuring failed', 1))
-    status = process.run(node, lambda reason: _stop(node, reason))
+    punctual = node.settings['rt_priority'] > 0
+    status = process.run(node, lambda reason: _stop(node, reason), punctual=punctual)
     node.close()
     node.destroy_node()
     process.close()

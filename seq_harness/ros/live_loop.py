@@ -163,6 +163,9 @@ class LiveLoop:
     def _on_input(self, item: InputSettings) -> Arrived:
         def arrived(message: Any, topic: str, sequence: int | None) -> None:
             now_ns, ros_now_ns = self.pacer.now_ns(), self._node.get_clock().now().nanoseconds
+            if not now_ns:
+                # Simulated time has not begun: what comes now could only be aged wrongly.
+                return
             if isinstance(self.pacer, SteadyPacer):
                 ros_now_ns = self._judged(message, now_ns, ros_now_ns)
             arrival = self.inputs.put(

@@ -203,7 +203,9 @@ def request_fifo(priority: int) -> str:
     if priority == 0:
         return 'normal (rt_priority is 0)'
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        # Threads that this one starts are not to inherit it: they would hold it up.
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
     except (OSError, AttributeError) as error:
         return (
             f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
-from seq_harness.ros.pacing import LEAD_NS, PacedThread, SteadyPacer
+import pytest
+from seq_harness.ros.pacing import LEAD_NS, PacedThread, request_fifo, SteadyPacer
 
 
 def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before() -> None:
@@ -43,3 +45,24 @@ def test_the_paced_thread_ends_after_its_round() -> None:
     assert rounds.acquire(timeout=5.0)
     assert paced.close(5.0)
     assert paced.scheduling.startswith('normal')
+
+
+def test_threads_that_a_punctual_thread_starts_do_not_inherit_its_priority() -> None:
+    policies: list[int] = []
+    said: list[str] = []
+
+    def child() -> None:
+        policies.append(os.sched_getscheduler(0))
+
+    def punctual() -> None:
+        said.append(request_fifo(5))
+        started = threading.Thread(target=child)
+        started.start()
+        started.join(5.0)
+
+    thread = threading.Thread(target=punctual)
+    thread.start()
+    thread.join(10.0)
+    if not said[0].startswith('SCHED_FIFO'):
+        pytest.skip(said[0])
+    assert policies == [os.SCHED_OTHER]

@@ -13,6 +13,8 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import ChangeState
 import rclpy
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -59,8 +61,17 @@ def parameters(url: str, **changes: Any) -> list[Parameter]:
 class Arm(Node):
     """Publishes joint states of one namespace; collects what is commanded and told there."""
 
-    def __init__(self, namespace: str, context: Context) -> None:
-        super().__init__('arm', namespace=namespace, context=context)
+    def __init__(self, namespace: str, context: Context, simulated: bool = False) -> None:
+        """Stamp by /clock where `simulated`; publish in real time all the same."""
+        super().__init__(
+            'arm',
+            namespace=namespace,
+            context=context,
+            use_global_arguments=False,
+            parameter_overrides=[
+                Parameter('use_sim_time', value=simulated)  # type: ignore[no-untyped-call]
+            ],
+        )
         self.commands: list[list[float]] = []
         self.episode: dict[str, Any] = {}
         self.statuses: dict[str, Any] = {}
@@ -68,7 +79,7 @@ class Arm(Node):
         self.create_subscription(Float64MultiArray, 'commands', self._on_command, 10)
         self.create_subscription(String, 'harness/episode', self._on_episode, LATCHED)
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
-        self.create_timer(0.02, self._publish)
+        self.create_timer(0.02, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.moves = True
 
     def _publish(self) -> None:
@@ -109,9 +120,9 @@ class Composition:
         self.add(node)
         return node
 
-    def arm(self, namespace: str = '') -> Arm:
+    def arm(self, namespace: str = '', simulated: bool = False) -> Arm:
         """Add an arm."""
-        arm = Arm(namespace, self.context)
+        arm = Arm(namespace, self.context, simulated)
         self.add(arm)
         return arm
 
