@@ -26,8 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     node.process_facts = process.facts
     if node.settings['autostart']:
         node.configure_soon(lambda: process.finish('configuring failed', 1))
-    punctual = node.settings['rt_priority'] > 0
-    status = process.run(node, lambda reason: _stop(node, reason), punctual=punctual)
+    status = process.run(node, lambda reason: _stop(node, reason))
     node.close()
     node.destroy_node()
     process.close()

@@ -15,13 +15,9 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
-from seq_harness.ros.pacing import request_fifo
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may keep another waiting for the interpreter."""
-
-LOWEST = 1
-"""The lowest real-time priority."""
 
 # glibc's mallopt parameters: camera frames are reused instead of mapped and unmapped each time.
 _MALLOC = ((-3, 268_435_456), (-1, 536_870_912), (-2, 33_554_432))
@@ -56,17 +52,15 @@ class Process:
             self._reason, self._status = reason, status
         self._stop.set()
 
-    def run(self, node: Node, on_stop: Callable[[str], None], *, punctual: bool = False) -> int:
+    def run(self, node: Node, on_stop: Callable[[str], None]) -> int:
         """
         Spin `node` until a signal or `finish`; then call `on_stop` and end the executor.
 
-        Where another thread must be `punctual`, the executor asks for the lowest real-time
-        priority, so that no other process takes the CPU from it while it has the interpreter that
-        the other one waits for. Returns the exit status: 0 for a signal.
+        Returns the exit status: 0 for a signal.
         """
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        spinner = threading.Thread(target=self._spin, args=(executor, punctual), name='executor')
+        spinner = threading.Thread(target=self._spin, args=(executor,), name='executor')
         spinner.start()
         self._stop.wait()
         on_stop(self._reason)
@@ -78,9 +72,7 @@ class Process:
         """Release rclpy; after this nothing of the node may be used."""
         try_shutdown()
 
-    def _spin(self, executor: SingleThreadedExecutor, punctual: bool) -> None:
-        if punctual:
-            self.facts['executor'] = request_fifo(LOWEST)
+    def _spin(self, executor: SingleThreadedExecutor) -> None:
         try:
             executor.spin()
         except ExternalShutdownException:
