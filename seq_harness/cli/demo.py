@@ -49,12 +49,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='demo', description=__doc__)
-    parser.add_argument('--seconds', type=float, default=60.0, help='longest episode, in seconds')
+    parser.add_argument(
+        '--seconds', type=_seconds, default=60.0, help='longest episode, in seconds'
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--bag', type=Path, metavar='PATH', help='a rosbag2 in place of the arm')
     parser.add_argument('--policy', metavar='MODULE:CLASS', help='what the worker serves')
     parser.add_argument('--params-file', type=Path, help='parameters of the harness')
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 86400:
+        raise argparse.ArgumentTypeError(f'expected seconds above 0, up to a day, got {text}')
+    return seconds
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -77,6 +86,9 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
         with Watcher() as watcher:
             each = children.check
             watcher.wait(lambda: watcher.ready, READY_WITHIN_S, 'a ready harness', each)
+            if arguments.bag is None:
+                seen = 'the first frame and joint state'
+                watcher.wait(lambda: not watcher.figures['missing_inputs'], 20.0, seen, each)
             refusal = watcher.call('start', each)
             if refusal:
                 raise ChildFailed(f'the start was refused: {refusal}')

@@ -1,6 +1,7 @@
 """The command seq-harness: its first argument names the command to run."""
 
 from importlib import import_module
+import signal
 import sys
 from typing import TextIO
 
@@ -10,8 +11,8 @@ COMMANDS = {
     'harness': ('harness', 'run the harness node'),
     'worker': ('worker', 'serve a policy: worker MODULE:CLASS --port N'),
     'sim-arm': ('sim_arm', 'run the simulated arm with a camera'),
-    'record-bag': ('record_bag', 'record an episode into a bag'),
-    'play-bag': ('play_bag', 'run the harness over a bag'),
+    'record-bag': ('record_bag', 'record topics into a bag'),
+    'play-bag': ('play_bag', 'play a bag into the graph, with /clock'),
     'probe': ('probe', 'ask a policy about one instant of a recording, and draw its answer'),
     'replay': ('replay', 'run a recording through the harness in lockstep, without ROS'),
     'preflight': ('preflight', 'name what is wrong with robot and worker before motion'),
@@ -38,9 +39,16 @@ def main(argv: list[str] | None = None) -> int:
         known = ', '.join(COMMANDS)
         print(f'seq-harness: expected a command ({known}), got {name!r}', file=sys.stderr)
         return 2
+    # Until the command takes the signals over, one ends it without a trace.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
     command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
     status: int = command.main(rest)
     return status
+
+
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(0)
 
 
 def _help(stream: TextIO) -> None:

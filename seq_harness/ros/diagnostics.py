@@ -13,6 +13,12 @@ from seq_harness.harness import Report, State
 _WANTED_ENDS = ('stop', 'policy:', 'deadline', 'signal', 'deactivated')
 _UNWANTED_ENDS = ('stop_input',)
 
+
+def is_wanted_end(reason: str) -> bool:
+    """Tell whether an episode that ended for this reason ended as somebody wished."""
+    return reason.startswith(_WANTED_ENDS) and not reason.startswith(_UNWANTED_ENDS)
+
+
 STARVED_S, LATE_MS = 0.5, 20.0
 """More starvation, or a larger p99 of lateness, than this is a warning."""
 
@@ -82,8 +88,7 @@ def _episode(facts: Facts) -> Level:
     if facts.kept is not None:
         return DiagnosticStatus.ERROR, facts.kept
     ended = report.state is State.IDLE and report.reason and report.number > facts.forgiven
-    unwanted = report.reason.startswith(_UNWANTED_ENDS)
-    if ended and (unwanted or not report.reason.startswith(_WANTED_ENDS)):
+    if ended and not is_wanted_end(report.reason):
         return DiagnosticStatus.ERROR, f'the last episode ended: {report.reason}'
     return DiagnosticStatus.OK, report.reason or report.state.value
 

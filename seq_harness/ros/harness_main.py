@@ -16,12 +16,15 @@ STOP_WITHIN_S = 1.0
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until a signal; 0 after a wanted stop, 2 for wrong parameters."""
-    process = Process(argv)
+    process: Process | None = None
     try:
+        process = Process(argv)
         node = HarnessNode()
-    except SettingsError as error:
-        print(f'harness: {error}', file=sys.stderr)
-        process.close()
+    except Exception as error:
+        # Whatever keeps the node from being made lies in its arguments or its parameter file.
+        print(f'harness: {_told(error)}', file=sys.stderr)
+        if process is not None:
+            process.close()
         return 2
     node.process_facts = process.facts
     if node.settings['autostart']:
@@ -38,3 +41,15 @@ def _stop(node: HarnessNode, reason: str) -> None:
     until = time.monotonic() + STOP_WITHIN_S
     while node.episode_is_live and time.monotonic() < until:
         time.sleep(0.005)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, SettingsError):
+        return str(error)
+    text = ' '.join(str(error).split())
+    if 'PARAMETER_NOT_SET' in text:
+        return (
+            'a parameter is an empty list or has no value, so its type is unknown: give it '
+            f'values, or leave it out of the parameter file ({text})'
+        )
+    return f'the arguments or the parameter file cannot be read: {text}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 import json
 import threading
 from typing import Any
@@ -14,11 +15,12 @@ from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.client.registry import open_policy, Policy
+from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.harness import RequestAnswer, State
 from seq_harness.inputs import Verdict
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.chunks import ChunkTopic
-from seq_harness.ros.diagnostics import array, Facts
+from seq_harness.ros.diagnostics import array, Facts, is_wanted_end
 from seq_harness.ros.live_loop import LiveLoop
 from seq_harness.ros.pacing import SimulatedPacer
 from seq_harness.ros.parameters import read_settings
@@ -34,8 +36,19 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 NOT_ACTIVE = 'the node is not active: activate it first'
 
+CLOSE_WITHIN_S = 2.0
+"""How long closing waits for a connect that it has interrupted."""
+
 CLOCK = 'clock'
 """The name under which what is odd about simulated time is told."""
+
+
+@dataclass(frozen=True)
+class _Connected:
+    """A policy that was reached and has answered once, and what it declares."""
+
+    policy: Policy
+    declaration: WorkerDeclaration
 
 
 class HarnessNode(LifecycleNode):
@@ -44,7 +57,8 @@ class HarnessNode(LifecycleNode):
 
     Configuring connects to the worker and asks it once, in an episode that is discarded; an
     episode starts by ~/start while the node is active. It touches nothing of its process, so it
-    may stand beside other nodes in any executor; while it connects, that executor waits.
+    may stand beside other nodes in any executor; while a manager has it connect, that executor
+    waits.
     """
 
     def __init__(self, name: str = 'harness', **kwargs: Any) -> None:
@@ -67,9 +81,12 @@ class HarnessNode(LifecycleNode):
         self._instruction: str = self.settings['instruction']
         self._interrupted = threading.Event()
         self._connecting: Policy | None = None  # set while configuring waits; read by interrupt
+        self._connector: threading.Thread | None = None
+        self._prepared: tuple[ExitStack, _Connected] | None = None  # handed over by the connector
         self._parts = ExitStack()  # closes what configuring opened
         self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
+        self._said = (0, State.IDLE)  # the last change of state that was logged
         self._faults: dict[str, str] = {}
         self._forgiven = 0  # the number of the episode whose fault was reset
         self.process_facts: Mapping[str, str] = {}
@@ -79,13 +96,14 @@ class HarnessNode(LifecycleNode):
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._chunks = ChunkTopic(self, self.settings.channels)
-        self._changed = self.create_guard_condition(self._publish_episode)
+        self._changed = self.create_guard_condition(self._on_changed)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_service(Trigger, '~/reset_fault', self._on_reset)
         for name in ('pause', 'resume', 'take_over', 'replan'):
             self.create_service(Trigger, f'~/{name}', self._request(name))
-        self.create_subscription(String, '~/instruction', self._on_instruction, LATCHED)
+        # Volatile: it hears every publisher, latched or not.
+        self.create_subscription(String, '~/instruction', self._on_instruction, 10)
         for period_s, callback in (
             (0.02, self._watch),
             (0.2, self._publish_progress),
@@ -98,32 +116,48 @@ class HarnessNode(LifecycleNode):
     # -- life
 
     def configure_soon(self, on_failure: Callable[[], None]) -> None:
-        """Configure and activate on the executor's thread as soon as it spins."""
+        """
+        Connect on a thread of its own, then configure and activate on the executor's.
 
-        def once() -> None:
-            self.destroy_timer(timer)
+        So the node answers while it connects: a start is refused then, and never kept for later.
+        """
+        ready = self.create_guard_condition(lambda: self._configure_now(on_failure))
+
+        def connect() -> None:
+            parts = ExitStack()
             try:
-                for trigger in (self.trigger_configure, self.trigger_activate):
-                    if trigger() != TransitionCallbackReturn.SUCCESS:
-                        on_failure()
-                        return
+                self._prepared = (parts, self._connect(parts))
             except Exception as error:
-                # Somebody else manages the node already.
-                self.get_logger().warning(f'autostart is left out: {error}')
+                parts.close()
+                self._tell_failure(error)
+                on_failure()
+            else:
+                ready.trigger()
 
-        timer = self.create_timer(0.0, once, clock=_steady())
+        self._connector = threading.Thread(target=connect, name='connect', daemon=True)
+        self._connector.start()
+
+    def _configure_now(self, on_failure: Callable[[], None]) -> None:
+        try:
+            for trigger in (self.trigger_configure, self.trigger_activate):
+                if trigger() != TransitionCallbackReturn.SUCCESS:
+                    on_failure()
+                    return
+        except Exception as error:
+            # Somebody else manages the node already.
+            self.get_logger().warning(f'autostart is left out: {error}')
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Connect, load, shake hands and warm up; then build the loop."""
-        with ExitStack() as parts:
-            try:
-                self._loop = self._configure(parts)
-            except Exception as error:
-                self.get_logger().error(f'configuring failed: {error}')
-                return TransitionCallbackReturn.FAILURE
-            finally:
-                self._connecting = None
-            self._parts = parts.pop_all()
+        parts, connected = self._prepared or (ExitStack(), None)
+        self._prepared = None
+        try:
+            self._loop = self._configure(parts, connected or self._connect(parts))
+        except Exception as error:
+            parts.close()
+            self._tell_failure(error)
+            return TransitionCallbackReturn.FAILURE
+        self._parts = parts
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -173,23 +207,36 @@ class HarnessNode(LifecycleNode):
     def close(self) -> None:
         """Stop, and close what configuring opened; once nothing spins the node any more."""
         self.interrupt('node_closed')
+        if self._connector is not None:
+            self._connector.join(CLOSE_WITHIN_S)
+        if self._prepared is not None:
+            self._prepared[0].close()
         self._parts.close()
 
-    def _configure(self, parts: ExitStack) -> LiveLoop:
+    def _connect(self, parts: ExitStack) -> _Connected:
         policy = open_policy(self.settings, self._say)
         parts.callback(policy.close)
         self._connecting = policy
-        if self._interrupted.is_set():
-            raise InterruptedError('interrupted')
-        self._say(f'connecting to {self.settings["worker_url"]}')
+        try:
+            if self._interrupted.is_set():
+                raise InterruptedError('interrupted')
+            self._say(f'connecting to {self.settings["worker_url"]}')
+            declaration = policy.connect()
+            # What the policy declares is checked before it is asked anything.
+            pipeline = Pipeline(self.settings, declaration)
+            policy.warm_up(pipeline.blank(self._instruction))
+        finally:
+            self._connecting = None
+        return _Connected(policy, declaration)
+
+    def _configure(self, parts: ExitStack, connected: _Connected) -> LiveLoop:
         settings = bounded_by_description(self, self.settings)
-        pipeline = Pipeline(settings, policy.connect(), on_chunk=self._chunks.publish)
-        policy.warm_up(pipeline.blank(self._instruction))
+        pipeline = Pipeline(settings, connected.declaration, on_chunk=self._chunks.publish)
         self._say(f'the policy is ready\n{pipeline.describe()}')
         loop = LiveLoop(
             self,
             settings,
-            policy,
+            connected.policy,
             pipeline,
             self._safety,
             instruction=self._instruction,
@@ -198,6 +245,12 @@ class HarnessNode(LifecycleNode):
         )
         parts.callback(loop.close)
         return loop
+
+    def _tell_failure(self, error: Exception) -> None:
+        if self._interrupted.is_set():
+            self._say(f'connecting ends: {error}')
+        else:
+            self.get_logger().error(f'configuring failed: {error}')
 
     # -- what the executor's thread is called for
 
@@ -299,8 +352,25 @@ class HarnessNode(LifecycleNode):
 
     # -- what is told
 
+    def _on_changed(self) -> None:
+        self._say_change()
+        self._publish_episode()
+
+    def _say_change(self) -> None:
+        """Log the begin and the end of each episode, once."""
+        report = None if self._loop is None else self._loop.harness.report()
+        if report is None or (report.number, report.state) == self._said:
+            return
+        self._said = (report.number, report.state)
+        if report.state is not State.IDLE:
+            self._say(f'episode {report.number}: {report.state.value}')
+        elif is_wanted_end(report.reason):
+            self._say(f'episode {report.number} ended: {report.reason}')
+        elif report.reason:
+            self.get_logger().error(f'episode {report.number} ended: {report.reason}')
+
     def _publish_progress(self) -> None:
-        if self.episode_is_live:
+        if self._active:
             self._publish_episode()
 
     def _publish_episode(self) -> None:
@@ -316,6 +386,7 @@ class HarnessNode(LifecycleNode):
             'state': report.state.value,
             'episode': report.number,
             'reason': report.reason,
+            'missing_inputs': loop.inputs.missing(loop.inputs.snapshot()),
             **report.figures,
             **self._facts(loop),
         }

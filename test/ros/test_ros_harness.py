@@ -11,10 +11,11 @@ import time
 from typing import Any
 
 import pytest
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
-from std_msgs.msg import Float64MultiArray
-from support.waiting import socket_inodes, wait_for
+from std_msgs.msg import Float64MultiArray, String
+from support.waiting import free_port, socket_inodes, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 REACH = 'seq_harness.worker.policies.reach'
@@ -222,6 +223,51 @@ def test_a_wrong_parameter_stops_the_start_by_name(rig: Rig, parameter: str, sai
     wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
     assert rig.children.ended('harness') == 2
     assert re.search(said, rig.children.log('harness').read_text())
+
+
+def test_a_start_while_it_connects_is_refused_at_once_and_never_kept(rig: Rig) -> None:
+    port = free_port()
+    rig.harness(f'ws://127.0.0.1:{port}', 'connect_timeout_s:=60.0')
+    assert 'not active' in rig.watcher.call('start')
+    assert rig.watcher.call('stop') == ''
+    rig.worker(port=port)
+    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    assert rig.quiet_after(time.monotonic())
+    assert not rig.setpoints
+    assert not rig.watcher.live
+
+
+@pytest.mark.parametrize(
+    'durability', [DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL]
+)
+def test_an_instruction_is_heard_from_any_publisher(
+    rig: Rig, durability: DurabilityPolicy
+) -> None:
+    rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=60.0')
+    profile = QoSProfile(depth=1, durability=durability)
+    publisher = rig.watcher.node.create_publisher(String, '/harness/instruction', profile)
+    rig.until(lambda: publisher.get_subscription_count() > 0, 10.0, 'the subscription')
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('/**:\n  ros__parameters:\n    input_names: []\n', 'empty list'),
+        ('/**:\n  ros__parameters:\n    lead_s: [2.0, two]\n', 'cannot be read'),
+        ('/**: {', 'cannot be read'),
+    ],
+)
+def test_a_parameter_file_that_cannot_be_read_is_said_in_a_line(
+    rig: Rig, tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / 'bad.yaml'
+    file.write_text(text)
+    rig.children.start('harness', ['harness', '--ros-args', '--params-file', str(file)])
+    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    assert rig.children.ended('harness') == 2
+    log = rig.children.log('harness').read_text()
+    assert said in log
+    assert 'Traceback' not in log
 
 
 def test_an_integer_serves_for_a_double(rig: Rig) -> None:
