@@ -119,7 +119,7 @@ class Running:
             'withheld': self.withheld,
             'steps': self.opened.episode.steps,
             'pauses': self.opened.episode.pauses,
-            **player.statistics.figures(player.held),
+            **player.statistics.figures(player.held, player.starving_ns(now)),
             **self.timing.figures(),
         }
 

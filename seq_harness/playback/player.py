@@ -67,6 +67,8 @@ class ChunkPlayer:
         self._emitter = Emitter(self._kinds, guard, self._whole, self._starvation, self.statistics)
         self._plan: Plan | None = None
         self._starved_since: int | None = None
+        self._fed = False  # since the start or a cancel
+        self._round_ns = 0
         self._refusals = 0
         self._cancelled = False
 
@@ -85,6 +87,11 @@ class ChunkPlayer:
         """Return the instant of the observation which that row answers."""
         return self._emitter.last_sampled_ns
 
+    def starving_ns(self, t: int) -> int:
+        """Return for how long no rows have been there at `t`, which no count holds yet."""
+        since = self._starved_since
+        return 0 if since is None else max(0, t - since)
+
     def upcoming(self, t: int) -> Commands | None:
         """Return the very commands that a call at `t` will most likely answer; None if unknown."""
         return None if self._plan is None else self._emitter.upcoming(self._plan, t)
@@ -95,6 +102,7 @@ class ChunkPlayer:
         return self.statistics.chunks > 0
 
     def __call__(self, observation: Observation, t: int) -> tuple[Commands, int]:
+        self._round_ns = t
         self._emitter.begin_round()
         made = self._stopped(t) if self._cancelled else {}
         if self._tracking is not None:
@@ -116,7 +124,8 @@ class ChunkPlayer:
         """Drop the plan and the call in flight (R35); the next call sends what stops the robot."""
         self._inquiry.orphan()
         self._drop_plan('cancelled')
-        self._starved_since = None
+        self._end_starving(self._round_ns)
+        self._fed = False
         self._cancelled = True
 
     def close(self) -> None:
@@ -174,13 +183,22 @@ class ChunkPlayer:
             self._inquiry.see(t)
             return
         try:
+            abandoned = self.statistics.abandoned
             answered = self._inquiry.read(t)
             if answered is not None:
                 self._take(answered, observation, t)
+            if answered is not None or self.statistics.abandoned > abandoned:
+                self._note_want(t)
         except ChunkRefused as error:
             self.statistics.refused[error.cause] += 1
             self.statistics.last_refusal = str(error)
             self._count_refusal(f'chunk_refused: {error}', t)
+            self._note_want(t)
+
+    def _note_want(self, t: int) -> None:
+        """Starve from an answer on that leaves nothing to play."""
+        if self._plan is None and self._starved_since is None:
+            self._starved_since = t
 
     def _take(self, answered: Answered, observation: Observation, t: int) -> None:
         chunk, ask = answered.chunk, answered.ask
@@ -197,8 +215,6 @@ class ChunkPlayer:
             self._load(chunk, ask, observation, t)
 
     def _empty(self, chunk: Chunk, t: int) -> None:
-        if self._plan is not None and self._starved_since is None:
-            self._starved_since = t
         self._drop_plan('emptied')
         self.finished = f'policy:{chunk.end_reason}' if chunk.end_reason else None
         self._inquiry.back_off(t)
@@ -221,11 +237,14 @@ class ChunkPlayer:
             self._inquiry.place(joined.plan)
 
     def _begin(self, plan: Plan, t: int) -> None:
-        if self._starved_since is not None:
-            self.statistics.starved_ns += t - self._starved_since
-            self._starved_since = None
+        self._end_starving(t)
+        self._fed = True
         self._plan = plan
         self._emitter.begin(plan, t)
+
+    def _end_starving(self, t: int) -> None:
+        self.statistics.starved_ns += self.starving_ns(t)
+        self._starved_since = None
 
     def _play(self, t: int) -> tuple[Commands, int]:
         """Return what is due, and how many rows that is."""
@@ -257,7 +276,8 @@ class ChunkPlayer:
         since = self._starved_since
         if since is None or self.finished is not None:
             return {}
-        self.finished = self._starvation.over(since, t)
+        over = self._starvation.over if self._fed else self._starvation.overdue
+        self.finished = over(since, t)
         return self._emitter.starved(since, t)
 
     def _finish(self, tail: Plan, observation: Observation, t: int) -> Commands:

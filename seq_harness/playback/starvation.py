@@ -79,6 +79,10 @@ class Starvation:
         stopping = [name for name, policy in self._policies.items() if policy is Starve.STOP]
         if stopping:
             return f'starved: {", ".join(stopping)}'
+        return self.overdue(since, t)
+
+    def overdue(self, since: int, t: int) -> str | None:
+        """As `over` where nothing has played yet, so that only the limit ends the episode."""
         if self._limit_ns is not None and t - since >= self._limit_ns:
             return f'starved: no rows for {self._limit_ns / 1e9:g} s'
         return None

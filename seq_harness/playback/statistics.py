@@ -141,8 +141,13 @@ class Statistics:
         if np.size(distance):
             self.largest_join_step = max(self.largest_join_step, float(np.max(distance)))
 
-    def figures(self, held: int) -> dict[str, object]:
-        """Return the counts as plain data; `held` is the number of rows still to be played."""
+    def figures(self, held: int, starving_ns: int = 0) -> dict[str, object]:
+        """
+        Return the counts as plain data.
+
+        `held` is the number of rows still to be played; `starving_ns` is the starved time under
+        way, which counts already.
+        """
         return {
             'asks': {
                 'asked': self.asked,
@@ -168,7 +173,7 @@ class Statistics:
                 'refused': dict(self.refused),
                 'last_refusal': self.last_refusal,
             },
-            'starved_s': round(self.starved_ns / 1e9, 4),
+            'starved_s': round((self.starved_ns + starving_ns) / 1e9, 4),
             'largest_gap_ms': round(self.largest_gap_ns / 1e6, 4),
             'largest_join_step': round(self.largest_join_step, 6),
             'lateness_ms': self.lateness.figures_ms(),

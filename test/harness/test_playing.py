@@ -115,6 +115,20 @@ def test_starved_for_too_long_the_episode_ends() -> None:
     bench.give(0.0, 0.1)
     bench.until(T0 + 1 * S)
     assert bench.reason == 'starved: no rows for 0.4 s'
+    assert bench.harness.report().figures['starved_s'] == pytest.approx(0.4, abs=0.01)
+
+
+def test_without_any_rows_the_figures_tell_the_starved_time_and_the_limit_ends_it() -> None:
+    bench = Bench(preview=False, asking='drain')
+    bench.begin()
+    bench.give()
+    bench.until(T0 + 1 * S)
+    assert bench.harness.report().figures['starved_s'] > 0.5
+    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench.begin()
+    bench.give()
+    bench.until(T0 + 1 * S)
+    assert bench.reason == 'starved: no rows for 0.4 s'
 
 
 def test_a_plan_is_sent_only_to_a_policy_that_takes_one() -> None:

@@ -122,6 +122,39 @@ def test_starved_for_too_long_the_episode_ends_at_that_instant() -> None:
     assert player.finished == 'starved: no rows for 0.333 s'
 
 
+@pytest.mark.parametrize('nothing', [Chunk((), 0), None])
+def test_starved_from_the_first_answer_on_the_episode_ends_in_time(nothing: Chunk | None) -> None:
+    uplink = HandUplink([])
+    player = player_of(uplink=uplink, limit_ns=300 * MS)
+    _, t = player(SEEN, 0)
+    while player.finished is None and t < S:
+        if not uplink.answers[-1].done():
+            uplink.answers[-1].give(nothing)
+        _, t = player(SEEN, t)
+    assert player.finished == 'starved: no rows for 0.3 s'
+
+
+def test_what_stops_the_episode_when_it_starves_waits_for_a_first_chunk() -> None:
+    uplink = HandUplink([])
+    player = player_of(uplink=uplink, policy=Starve.STOP)
+    player(SEEN, 0)
+    uplink.answers[-1].give(None)
+    player(SEEN, 10 * MS)
+    player(SEEN, 200 * MS)
+    assert player.finished is None
+    assert player.starving_ns(250 * MS) == 240 * MS
+
+
+def test_the_starved_time_under_way_counts_already_and_a_cancel_keeps_it() -> None:
+    player = player_of(1, 2)
+    for t in (0, 100, 200, 300):
+        player(SEEN, t * MS)
+    assert player.starving_ns(350 * MS) == 150 * MS
+    assert player.statistics.figures(0, player.starving_ns(350 * MS))['starved_s'] == 0.15
+    player.cancel()
+    assert (player.starving_ns(400 * MS), player.statistics.starved_ns) == (0, 100 * MS)
+
+
 def test_a_policy_that_would_run_away_or_jump_is_refused() -> None:
     with pytest.raises(KindRefused, match='held, it would run away'):
         Starvation(Kinds({'arm': Velocity()}), {'arm': Starve.HOLD})
