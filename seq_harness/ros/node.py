@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 import json
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -14,12 +12,11 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from seq_harness.client.registry import open_policy, Policy
-from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.harness import RequestAnswer, State
 from seq_harness.inputs import Verdict
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.chunks import ChunkTopic
+from seq_harness.ros.connecting import Connected, Connector
 from seq_harness.ros.diagnostics import array, Facts, is_wanted_end
 from seq_harness.ros.live_loop import LiveLoop
 from seq_harness.ros.pacing import SimulatedPacer
@@ -36,19 +33,8 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 NOT_ACTIVE = 'the node is not active: activate it first'
 
-CLOSE_WITHIN_S = 2.0
-"""How long closing waits for a connect that it has interrupted."""
-
 CLOCK = 'clock'
 """The name under which what is odd about simulated time is told."""
-
-
-@dataclass(frozen=True)
-class _Connected:
-    """A policy that was reached and has answered once, and what it declares."""
-
-    policy: Policy
-    declaration: WorkerDeclaration
 
 
 class HarnessNode(LifecycleNode):
@@ -79,10 +65,7 @@ class HarnessNode(LifecycleNode):
         )
         self.settings = read_settings(self)
         self._instruction: str = self.settings['instruction']
-        self._interrupted = threading.Event()
-        self._connecting: Policy | None = None  # set while configuring waits; read by interrupt
-        self._connector: threading.Thread | None = None
-        self._prepared: tuple[ExitStack, _Connected] | None = None  # handed over by the connector
+        self._connector = Connector(self.settings, self._say)
         self._parts = ExitStack()  # closes what configuring opened
         self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
@@ -123,19 +106,11 @@ class HarnessNode(LifecycleNode):
         """
         ready = self.create_guard_condition(lambda: self._configure_now(on_failure))
 
-        def connect() -> None:
-            parts = ExitStack()
-            try:
-                self._prepared = (parts, self._connect(parts))
-            except Exception as error:
-                parts.close()
-                self._tell_failure(error)
-                on_failure()
-            else:
-                ready.trigger()
+        def failed(error: Exception) -> None:
+            self._tell_failure(error)
+            on_failure()
 
-        self._connector = threading.Thread(target=connect, name='connect', daemon=True)
-        self._connector.start()
+        self._connector.connect_ahead(self._instruction, ready.trigger, failed)
 
     def _configure_now(self, on_failure: Callable[[], None]) -> None:
         try:
@@ -149,15 +124,14 @@ class HarnessNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Connect, load, shake hands and warm up; then build the loop."""
-        parts, connected = self._prepared or (ExitStack(), None)
-        self._prepared = None
         try:
-            self._loop = self._configure(parts, connected or self._connect(parts))
+            connected = self._connector.take(self._instruction)
+            with connected.parts as parts:
+                self._loop = self._configure(connected)
+                self._parts = parts.pop_all()
         except Exception as error:
-            parts.close()
             self._tell_failure(error)
             return TransitionCallbackReturn.FAILURE
-        self._parts = parts
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -197,39 +171,18 @@ class HarnessNode(LifecycleNode):
 
     def interrupt(self, reason: str) -> None:
         """Stop the episode at once and end a connect that is under way; from any thread."""
-        self._interrupted.set()
-        loop, connecting = self._loop, self._connecting
+        loop = self._loop
         if loop is not None:
             loop.harness.stop(reason)
-        if connecting is not None:
-            connecting.close()
+        self._connector.interrupt()
 
     def close(self) -> None:
         """Stop, and close what configuring opened; once nothing spins the node any more."""
         self.interrupt('node_closed')
-        if self._connector is not None:
-            self._connector.join(CLOSE_WITHIN_S)
-        if self._prepared is not None:
-            self._prepared[0].close()
+        self._connector.close()
         self._parts.close()
 
-    def _connect(self, parts: ExitStack) -> _Connected:
-        policy = open_policy(self.settings, self._say)
-        parts.callback(policy.close)
-        self._connecting = policy
-        try:
-            if self._interrupted.is_set():
-                raise InterruptedError('interrupted')
-            self._say(f'connecting to {self.settings["worker_url"]}')
-            declaration = policy.connect()
-            # What the policy declares is checked before it is asked anything.
-            pipeline = Pipeline(self.settings, declaration)
-            policy.warm_up(pipeline.blank(self._instruction))
-        finally:
-            self._connecting = None
-        return _Connected(policy, declaration)
-
-    def _configure(self, parts: ExitStack, connected: _Connected) -> LiveLoop:
+    def _configure(self, connected: Connected) -> LiveLoop:
         settings = bounded_by_description(self, self.settings)
         pipeline = Pipeline(settings, connected.declaration, on_chunk=self._chunks.publish)
         self._say(f'the policy is ready\n{pipeline.describe()}')
@@ -243,11 +196,11 @@ class HarnessNode(LifecycleNode):
             on_change=self._changed.trigger,
             tell=self._note_fault,
         )
-        parts.callback(loop.close)
+        connected.parts.callback(loop.close)
         return loop
 
     def _tell_failure(self, error: Exception) -> None:
-        if self._interrupted.is_set():
+        if self._connector.interrupted:
             self._say(f'connecting ends: {error}')
         else:
             self.get_logger().error(f'configuring failed: {error}')

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
 from seq_harness.inputs import Verdict
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.uplink import Step
+from seq_harness.ros.chunks import ChunkTopic
+from seq_harness.ros.commanding import Commanding
+from seq_harness.ros.subscribing import InputSubscription, Losses
+from std_msgs.msg import Float64MultiArray, String
 from support.robots import MS, S, settings_of
-
-rclpy = pytest.importorskip('rclpy')
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from seq_harness.ros.chunks import ChunkTopic  # noqa: E402
-from seq_harness.ros.commanding import Commanding  # noqa: E402
-from seq_harness.ros.subscribing import InputSubscription, Losses  # noqa: E402
-from std_msgs.msg import Float64MultiArray, String  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
@@ -68,7 +68,7 @@ class Graph:
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    context = rclpy.Context()
+    context = Context()
     rclpy.init(context=context)
     made = Graph(context)
     try:

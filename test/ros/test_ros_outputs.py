@@ -6,14 +6,13 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+from builtin_interfaces.msg import Time
 import numpy as np
 import pytest
 from seq_harness.pipeline import Pipeline
+from seq_harness.ros import topics
 from seq_harness.settings.parameters import SettingsError
 from support.robots import MS, settings_of
-
-topics = pytest.importorskip('seq_harness.ros.topics')
-from builtin_interfaces.msg import Time  # noqa: E402
 
 POSE = ['x', 'y', 'z', 'qx', 'qy', 'qz', 'qw']
 TWIST = ['vx', 'vy', 'vz', 'wx', 'wy', 'wz']
@@ -49,7 +48,7 @@ def settings_of_plain(**values: Any) -> Any:
 
 
 def encoded(settings: Any, values: list[float]) -> Any:
-    publisher = SimpleNamespace(publish=lambda message: None)
+    publisher: Any = SimpleNamespace(publish=lambda message: None)
     made = topics.output(publisher, settings.channels[0], 100 * MS, lambda: Time(sec=7))
     return made.encode(np.array(values))
 

@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from seq_harness.settings.parameters import SettingsError
-from support.robots import settings_of
-
-rclpy = pytest.importorskip('rclpy')
-pytest.importorskip('urdf_parser_py')
-from rclpy.node import Node  # noqa: E402
-from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
-from seq_harness.ros import robot_description  # noqa: E402
-from seq_harness.ros.robot_description import (  # noqa: E402
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from seq_harness.ros import robot_description
+from seq_harness.ros.robot_description import (
     bounded_by_description,
     DescriptionMissing,
     joint_limits,
     stricter,
 )
-from std_msgs.msg import String  # noqa: E402
+from seq_harness.settings.parameters import SettingsError
+from std_msgs.msg import String
+from support.robots import settings_of
+
+pytest.importorskip('urdf_parser_py')
 
 JOINT = """
   <joint name="{name}" type="{kind}">
@@ -72,7 +73,7 @@ def test_what_is_no_urdf_is_refused() -> None:
 
 @pytest.fixture
 def node() -> Iterator[Any]:
-    context = rclpy.Context()
+    context = Context()
     rclpy.init(context=context)
     made = Node('harness', context=context)
     try:

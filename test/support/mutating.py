@@ -44,6 +44,8 @@ def run_tests(copy: Path, tests: Iterable[str], *, keep_bytecode: bool) -> tuple
         'PYTHONDONTWRITEBYTECODE': '' if keep_bytecode else '1',
         # Properties try the same examples every time.
         'CI': '1',
+        # What an outer pytest was given is not for this one.
+        'PYTEST_ADDOPTS': '',
     }
     command = [sys.executable, '-m', 'pytest', '-q', '--tb=line', '-rfE', '-p', 'no:cacheprovider']
     try:

@@ -1,0 +1,104 @@
+"""Reaching the worker before a node can be configured: blocking, and apart from ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+import threading
+
+from seq_harness.client.registry import open_policy, Policy
+from seq_harness.contract.connect import WorkerDeclaration
+from seq_harness.pipeline import Pipeline
+from seq_harness.settings import Settings
+
+CLOSE_WITHIN_S = 2.0
+"""How long closing waits for a connect that it has interrupted."""
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A policy that was reached and has answered once, and what it declares."""
+
+    policy: Policy
+    declaration: WorkerDeclaration
+    parts: ExitStack
+    """Closes the policy."""
+
+
+class Connector:
+    """Connect, load, shake hands and warm up; in the caller's thread, or ahead in another."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        """`say` is told of every change between us and the worker, from any thread."""
+        self._settings = settings
+        self._say = say
+        self._interrupted = threading.Event()
+        self._reaching: Policy | None = None  # set while a connect waits; read by interrupt
+        self._ahead: Connected | None = None  # handed over by the thread that connects ahead
+        self._thread: threading.Thread | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a connect that failed failed because it was to end."""
+        return self._interrupted.is_set()
+
+    def connect_ahead(
+        self, instruction: str, ready: Callable[[], None], failed: Callable[[Exception], None]
+    ) -> None:
+        """Connect on a thread of its own; `take` finds it there once `ready` was called."""
+
+        def connect() -> None:
+            try:
+                self._ahead = self._connect(instruction)
+            except Exception as error:
+                failed(error)
+            else:
+                ready()
+
+        self._thread = threading.Thread(target=connect, name='connect', daemon=True)
+        self._thread.start()
+
+    def take(self, instruction: str) -> Connected:
+        """
+        Return what was connected ahead, or connect now and block.
+
+        Raises
+        ------
+        Exception
+            Whatever kept the policy from being reached, loaded, accepted or warmed up.
+
+        """
+        ahead, self._ahead = self._ahead, None
+        return ahead or self._connect(instruction)
+
+    def interrupt(self) -> None:
+        """End a connect that is under way, and let no other begin; from any thread."""
+        self._interrupted.set()
+        reaching = self._reaching
+        if reaching is not None:
+            reaching.close()
+
+    def close(self) -> None:
+        """Interrupt, and close what was connected ahead and never taken."""
+        self.interrupt()
+        if self._thread is not None:
+            self._thread.join(CLOSE_WITHIN_S)
+        if self._ahead is not None:
+            self._ahead.parts.close()
+
+    def _connect(self, instruction: str) -> Connected:
+        with ExitStack() as parts:
+            policy = open_policy(self._settings, self._say)
+            parts.callback(policy.close)
+            self._reaching = policy
+            try:
+                if self._interrupted.is_set():
+                    raise InterruptedError('interrupted')
+                self._say(f'connecting to {self._settings["worker_url"]}')
+                declaration = policy.connect()
+                # What the policy declares is checked before it is asked anything.
+                policy.warm_up(Pipeline(self._settings, declaration).blank(instruction))
+            finally:
+                self._reaching = None
+            return Connected(policy, declaration, parts.pop_all())
