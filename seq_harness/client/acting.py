@@ -191,15 +191,19 @@ class Acting:
         return min(self._rules.max_request_age_s - age_s, self._rules.act_timeout_s)
 
     def _connection(self, act: _Act) -> Connection:
+        never_away = self._link.reaches and self._outage.lasted_s is None
         try:
             within_s = OPEN_S if self._link.is_open else self._outage.began()
-            return self._link.connection(within_s, act.cancel)
+            connection = self._link.connection(within_s, act.cancel)
         except NotReady as error:
             self._away(act, str(error), error.retry_after_s)
         except Unreachable as error:
             self._away(act, str(error))
         except HandshakeRefused as error:
             raise WorkerLost(str(error)) from error
+        if never_away:  # only that connection had been given up
+            self._outage.over()
+        return connection
 
     def _meet(self, instance: str, act: _Act) -> None:
         """Take note of which worker process it is, and of what went with the one before."""
@@ -236,7 +240,9 @@ class Acting:
         }
         within_s = self._rules.act_timeout_s
         try:
-            return connection.call(wire.ACT, parts, within_s, act.cancel, act.request_id)
+            # Called in this order: it is noted before the connection ends.
+            with act.cancel.calling(lambda: self._link.give_up(connection)):
+                return connection.call(wire.ACT, parts, within_s, act.cancel, act.request_id)
         except AnswerTimedOut as error:
             self._link.drop(connection)
             raise ActAbandoned(f'step {act.step.number}: {error}') from error

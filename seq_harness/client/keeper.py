@@ -33,10 +33,12 @@ class Keeper:
                 self._look()
 
     def _look(self) -> None:
+        lost = not self._link.reaches
         try:
             self._link.connection(LOOK_S, self._cancel)
         except (Unreachable, HandshakeRefused) as error:
             if not self._cancel.is_set():
                 self._notices.say('link', f'the worker is away: {error}')
         else:
-            self._notices.say('link', 'the worker is back')
+            if lost:
+                self._notices.say('link', 'the worker is back')

@@ -40,12 +40,19 @@ class Link:
         self._connection: Connection | None = None  # under _changed
         self._opening = False  # under _changed
         self._opened = 0  # under _changed
+        self._given_up = False  # under _changed
 
     @property
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
         with self._changed:
             return self._connection is not None and self._connection.is_open
+
+    @property
+    def reaches(self) -> bool:
+        """Tell whether the worker is there, as far as is known: a connection given up tells so."""
+        with self._changed:
+            return self._given_up or self.is_open
 
     @property
     def opened(self) -> int:
@@ -80,8 +87,14 @@ class Link:
                 held.close()
             made = self._open(within_s, cancel)
         finally:
-            self._done_opening(made)
+            self._done_opening(made, cancel.is_set())
         return made
+
+    def give_up(self, connection: Connection) -> None:
+        """Note that we are ending a connection ourselves, which tells nothing of the worker."""
+        with self._changed:
+            if self._connection is connection:
+                self._given_up = True
 
     def drop(self, connection: Connection) -> None:
         """End a connection that failed, so that the next one is made anew."""
@@ -106,6 +119,7 @@ class Link:
         """Say goodbye and end the connection."""
         with self._changed:
             held, self._connection = self._connection, None
+            self._given_up = False
         if held is not None:
             held.close()
 
@@ -119,11 +133,12 @@ class Link:
             raise
         return connection
 
-    def _done_opening(self, made: Connection | None) -> None:
+    def _done_opening(self, made: Connection | None, cancelled: bool) -> None:
         with self._changed:
             self._opening = False
             self._connection = made
             self._opened += made is not None
+            self._given_up = self._given_up and made is None and cancelled
             self._changed.notify_all()
 
     def _wake(self) -> None:

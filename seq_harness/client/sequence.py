@@ -165,8 +165,8 @@ class SequencePolicy:
 
     @property
     def connected(self) -> bool:
-        """Tell whether the connection for acts is open, as far as is known."""
-        return self._link.is_open
+        """Tell whether the worker is there to be asked, as far as is known."""
+        return self._link.reaches
 
     def connect(self) -> WorkerDeclaration:
         """

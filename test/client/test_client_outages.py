@@ -135,6 +135,59 @@ def test_retiring_ends_the_act_at_once_and_the_next_one_works(
     go.set()
 
 
+@pytest.mark.parametrize('waits', [False, True], ids=['at once', 'once it is made again'])
+def test_an_act_that_was_given_up_tells_nothing_of_the_worker(
+    waits: bool, workers: Workers, robots: Robots, runtime: Runtime
+) -> None:
+    worker = workers()
+    said: list[str] = []
+    robot = robots(worker, on_state=said.append)
+    worker.next(wire.CONNECT)
+    go = threading.Event()
+    worker.script(wire.ACT, Held(go))
+    hung = Waited(runtime, robot.act)
+    worker.next(wire.ACT)
+    robot.scope.close()
+    assert robot.policy.connected
+    with pytest.raises(Retired):
+        hung.result()
+    go.set()
+    assert robot.policy.connected
+    if waits:
+        worker.next(wire.CONNECT)
+    assert 'seq' in robot.policy.open_episode(lambda: 0).infer(Step(0, 0, {}))
+    assert robot.policy.connected
+    assert [text for text in said if 'back' in text or 'away' in text] == []
+
+
+def test_a_worker_that_goes_after_an_act_was_given_up_is_lost(
+    workers: Workers, robots: Robots, runtime: Runtime
+) -> None:
+    worker = workers()
+    away, back = threading.Event(), threading.Event()
+
+    def heard(text: str) -> None:
+        for word, event in (('away', away), ('back', back)):
+            if word in text:
+                event.set()
+
+    robot = robots(worker, on_state=heard)
+    go = threading.Event()
+    worker.script(wire.ACT, Held(go))
+    hung = Waited(runtime, robot.act)
+    worker.next(wire.ACT)
+    robot.scope.close()
+    with pytest.raises(Retired):
+        hung.result()
+    go.set()
+    worker.stop()
+    assert away.wait(SOON_S)
+    assert not robot.policy.connected
+    worker.start()
+    assert back.wait(SOON_S)
+    assert robot.policy.connected
+
+
 def test_retiring_ends_a_wait_for_a_worker_that_is_away(
     workers: Workers, robots: Robots, runtime: Runtime
 ) -> None:
