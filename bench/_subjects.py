@@ -171,7 +171,7 @@ def ours(seconds: float, priority: int, url: str, asking: str) -> dict[str, Any]
             process.finish('failed', 1)
 
     threading.Thread(target=watched).start()
-    process.run(node, node.interrupt, punctual=priority > 0)
+    process.run(node, node.interrupt)
     node.close()
     late, answers = figures['lateness_ms'], figures['answer_to_setpoint_ms']
     return {
