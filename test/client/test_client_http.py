@@ -19,6 +19,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.json_body import JsonError
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, WorkerLost
+from support.waiting import wait_for
 
 EVERY = {'observations': {'every': 1}}
 IMAGE = np.zeros((2, 3, 3), np.uint8)
@@ -207,6 +208,8 @@ def test_missing_frames_are_posted_again_once_and_the_act_after_them(
     robot.act({'front': IMAGE})
     robot.observe({'front': IMAGE})
     worker.next(wire.PATH_OBSERVE)
+    # What is still on its way is not posted again.
+    wait_for(lambda: robot.scope.figures().stream.posted == 1, SOON_S, 'the answer to the post')
     worker.script(wire.PATH_ACT, conflict(wire.FRAMES_MISSING, **{'from': 1}))
     assert robot.act({'front': IMAGE}) == {'seq': 2}
     first, again, second = (worker.asked.get(timeout=SOON_S) for _ in range(3))
