@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -31,9 +32,24 @@ def pack(value: Any) -> bytes:
         something lies more than 64 levels down.
 
     """
+    return pack_as(value, _numpy_to_map)
+
+
+def pack_as(value: Any, numpy_to_map: Callable[[Any], dict[bytes, Any]]) -> bytes:
+    """
+    Encode one value as `pack` does, with its arrays and numpy scalars laid out by a function.
+
+    Raises
+    ------
+    MsgpackError
+        As `pack`.
+
+    """
     _check(value, 0)
     try:
-        packed: bytes = msgpack.Packer(default=_numpy_to_map).pack(value)
+        packed: bytes = msgpack.Packer(default=numpy_to_map).pack(value)
+    except MsgpackError:
+        raise
     except (ValueError, TypeError, OverflowError, BufferError) as error:
         raise MsgpackError(f'the value cannot be sent: {error}') from error
     return packed
