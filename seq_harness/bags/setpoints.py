@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from seq_harness.bags.blanks import serialised
-from seq_harness.bags.commands import command
+from seq_harness.bags.commands import commanding
 from seq_harness.outputs import Output, Outputs
 from seq_harness.playback.whole import Trajectory
 from seq_harness.settings import ChannelSettings
@@ -38,16 +38,14 @@ class _Channel:
 
     def __init__(self, item: ChannelSettings, period_ns: int, now_ns: Callable[[], int]) -> None:
         self._item = item
-        self._period_ns = period_ns
-        self._now_ns = now_ns
+        self._encode = commanding(item, period_ns, now_ns)
         self._t_ns = array('q')
         self._due_ns = array('q')
         self._values = array('d')
 
     def encoded(self, value: Any) -> tuple[Any, bytes]:
         """Return the value, and the message that carries it, serialised."""
-        message = command(self._item, value, self._period_ns, self._now_ns())
-        return value, serialised(message)
+        return value, serialised(self._encode(value))
 
     def keep(self, value: Any, t_ns: int) -> None:
         points = value.points if isinstance(value, Trajectory) else ((t_ns, value),)
