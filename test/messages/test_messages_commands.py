@@ -126,7 +126,7 @@ def test_what_has_a_header_is_stamped_with_the_present_in_its_frame_but_for_a_tr
     present = of('builtin_interfaces/msg/Time')(sec=7, nanosec=8)
     encode = encoder(item_of(kind), 50_000_000, library_of(of), lambda: present)
     message = encode(VALUES[kind])
-    header = getattr(message, 'header', None)
+    header: Any = getattr(message, 'header', None)
     if kind in ('float64_multi_array', 'float64'):
         assert header is None
     elif kind == 'joint_trajectory':
