@@ -75,7 +75,7 @@ enter_own_environment() {
   [[ $distro == jazzy || $distro == kilted ]] ||
     fail "expected --distro jazzy or --distro kilted, got $distro"
   environment=$root/.env/$distro
-  make_virtual_environment "$distro"
+  make_virtual_environment "$distro" "ROS 2 $distro" "$for_wheels"
 
   local library libraries=
   for library in "$environment"/lib/python3.*/site-packages/ros_*.libs "$environment/lib"; do
@@ -112,7 +112,8 @@ enter_sourced_environment() {
   [[ -z $asked || $asked == "$ROS_DISTRO" ]] ||
     fail "expected --distro $ROS_DISTRO, which is sourced, got $asked: use a shell that sources no ROS 2"
   environment=$root/.env/$ROS_DISTRO-sourced
-  make_virtual_environment sourced --system-site-packages
+  make_virtual_environment sourced "what the sourced ROS 2 $ROS_DISTRO lacks" \
+    "$for_wheels and importlib.util.find_spec('rclpy')" --system-site-packages
   add_package_to_environment
 }
 
@@ -129,10 +130,23 @@ keep_to_itself() {
   choose_domain
 }
 
-# Make $environment from scripts/requirements-$1.txt, unless it is whole and of this very list.
+# The public policy servers that tests meet, apart from every ROS 2: they need an older numpy.
+enter_servers_environment() {
+  local environment=$root/.env/servers needs='(3, 11) <= sys.version_info < (3, 13)'
+  unset SEQ_HARNESS_SERVERS_PYTHON
+  if ! find_python "$needs" >/dev/null; then
+    say 'found no Python 3.11 or 3.12, which the public policy servers need: their tests are skipped'
+    return
+  fi
+  make_virtual_environment servers 'the public policy servers' "$needs"
+  export SEQ_HARNESS_SERVERS_PYTHON=$environment/bin/python
+}
+
+# Make $environment, which holds $2, from scripts/requirements-$1.txt and a Python for which $3
+# holds, unless it is whole and of this very list.
 make_virtual_environment() {
-  local list=$root/scripts/requirements-$1.txt wanted
-  shift
+  local list=$root/scripts/requirements-$1.txt title=$2 needs=$3 wanted
+  shift 3
   wanted=$root$'\n'$(<"$list")
   is_stamped "$environment" "$wanted" && return
   exec {lock}>"$environment.lock"
@@ -142,8 +156,9 @@ make_virtual_environment() {
   }
   if ! is_stamped "$environment" "$wanted"; then
     local python log=$environment.log
-    python=$(find_python "$@")
-    say "setting up ROS 2 ${ROS_DISTRO:-${environment##*/}} in $environment (once, about a minute)"
+    python=$(find_python "$needs") ||
+      fail "found no Python from 3.10 to 3.14 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON"
+    say "setting up $title in $environment (once, about a minute)"
     rm -rf "$environment"
     if ! { "$python" -m venv "$@" "$environment" && install_list "$list"; } >"$log" 2>&1; then
       tail -n 15 "$log" >&2
@@ -168,19 +183,20 @@ install_list() {
     --no-input --prefer-binary -r "$1"
 }
 
-# Print a Python that can make the environment: with the sourced ROS 2 in it, where one is sourced.
+readonly for_wheels='(3, 10) <= sys.version_info < (3, 15)' # What the wheels are made for.
+
+# Print a Python that can make an environment and for which $1 holds; fail where there is none.
 find_python() {
-  local candidate needs='(3, 10) <= sys.version_info < (3, 15)' # What the wheels are made for.
-  [[ $# -eq 0 ]] || needs+=' and importlib.util.find_spec("rclpy")'
+  local candidate
   for candidate in ${PYTHON:+"$PYTHON"} python3 python3.12 python3.11 python3.13 python3.14 \
     python3.10 /usr/bin/python3; do
-    if "$candidate" -c "import ensurepip, importlib.util, sys, venv; sys.exit(not ($needs))" \
+    if "$candidate" -c "import ensurepip, importlib.util, sys, venv; sys.exit(not ($1))" \
       >/dev/null 2>&1; then
       printf '%s' "$candidate"
       return
     fi
   done
-  fail 'found no Python from 3.10 to 3.14 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON'
+  return 1
 }
 
 # --- The package in the environment ----------------------------------------------------------
