@@ -100,7 +100,7 @@ class Endpoint:
             direct=_is_near(host),
             token=token,
             tls=tls,
-            fingerprint=_fingerprint(fingerprint) if fingerprint else None,
+            fingerprint=fingerprint_of(fingerprint) if fingerprint else None,
             max_message_bytes=max_message_bytes,
         )
 
@@ -128,7 +128,16 @@ def _check_plaintext(host: str, allowed: bool) -> None:
         )
 
 
-def _fingerprint(text: str) -> str:
+def fingerprint_of(text: str) -> str:
+    """
+    Return the 64 hex digits of a sha256, however they are written.
+
+    Raises
+    ------
+    EndpointRefused
+        It is none.
+
+    """
     digits = text.replace(':', '').strip().lower()
     if len(digits) != FINGERPRINT_DIGITS or not set(digits) <= set('0123456789abcdef'):
         raise EndpointRefused(

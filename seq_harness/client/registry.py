@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 import json
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import PolicyScope
+from seq_harness.settings.parameter import SettingsError
 
 SEQUENCE = 'seq_harness.client.sequence:SequencePolicy'
 
@@ -92,32 +94,51 @@ def open_policy(settings: Parameters, say: Callable[[str], None] | None = None) 
 
     Raises
     ------
-    UnknownScheme
-        No wire has the scheme of `worker_url`.
-    ValueError
-        The address must not be spoken to as it is, the token file holds no token, or
-        `policy_params` is no JSON object.
-    OSError
-        The token file, or that of the authorities, cannot be read.
+    SettingsError
+        No wire has the scheme of `worker_url`, the address must not be spoken to as it is, a file
+        cannot be read or holds no token, or `policy_params` is no JSON object; names the
+        parameter.
 
     """
-    return policy_at(
-        settings['gateway_url'] or settings['worker_url'],
-        via_gateway=bool(settings['gateway_url']),
-        model=settings['model'],
-        embodiment=settings['embodiment'] or None,
-        seed=settings['seed'] if settings['seed'] >= 0 else None,
-        params=_params(settings['policy_params']),
-        fingerprint=settings['tls_fingerprint'] or None,
-        tls=_authorities(settings['tls_ca_file']),
-        token=_token(settings['worker_token_file']),
-        allow_plaintext=settings['allow_plaintext'],
-        connect_timeout_s=settings['connect_timeout_s'],
-        act_timeout_s=settings['act_timeout_s'],
-        max_request_age_s=settings['max_request_age_s'],
-        reconnect_s=settings['reconnect_s'],
-        on_state=say,
-    )
+    where = 'gateway_url' if settings['gateway_url'] else 'worker_url'
+    options = {
+        name: _read(settings, parameter, read)
+        for name, parameter, read in (
+            ('params', 'policy_params', _params),
+            ('tls', 'tls_ca_file', _authorities),
+            ('token', 'worker_token_file', _token),
+            ('fingerprint', 'tls_fingerprint', _fingerprint),
+        )
+    }
+    with _naming(where):
+        return policy_at(
+            settings[where],
+            via_gateway=where == 'gateway_url',
+            model=settings['model'],
+            embodiment=settings['embodiment'] or None,
+            seed=settings['seed'] if settings['seed'] >= 0 else None,
+            allow_plaintext=settings['allow_plaintext'],
+            connect_timeout_s=settings['connect_timeout_s'],
+            act_timeout_s=settings['act_timeout_s'],
+            max_request_age_s=settings['max_request_age_s'],
+            reconnect_s=settings['reconnect_s'],
+            on_state=say,
+            **options,
+        )
+
+
+@contextmanager
+def _naming(parameter: str) -> Iterator[None]:
+    """Have an error of a parameter's value name the parameter."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SettingsError(f'parameter {parameter!r}: {error}') from error
+
+
+def _read(settings: Parameters, parameter: str, read: Callable[[str], Any]) -> Any:
+    with _naming(parameter):
+        return read(settings[parameter])
 
 
 def policy_at(url: str, **options: Any) -> Policy:
@@ -148,14 +169,27 @@ def _params(text: str) -> dict[str, Any] | None:
     try:
         params = json.loads(text or 'null')
     except ValueError as error:
-        raise ValueError(f'policy_params: a JSON object was expected: {error}') from None
+        raise ValueError(f'a JSON object was expected: {error}') from None
     if params is not None and not isinstance(params, dict):
-        raise ValueError(f'policy_params: a JSON object was expected, got {text[:80]!r}')
+        raise ValueError(f'a JSON object was expected, got {text[:80]!r}')
     return params
 
 
 def _authorities(path: str) -> ssl.SSLContext | None:
-    return ssl.create_default_context(cafile=str(Path(path).expanduser())) if path else None
+    if not path:
+        return None
+    file = Path(path).expanduser()
+    file.stat()  # whose error names a file that is not there, as that of ssl does not
+    try:
+        return ssl.create_default_context(cafile=str(file))
+    except ssl.SSLError as error:
+        raise ValueError(f'{file} was expected to hold certificates in PEM: {error}') from error
+
+
+def _fingerprint(text: str) -> str | None:
+    from seq_harness.client.endpoint import fingerprint_of  # which imports this module
+
+    return fingerprint_of(text) if text else None
 
 
 def _shown(url: str) -> str:

@@ -43,15 +43,19 @@ def bounded_by_description(node: Node, settings: Settings) -> Settings:
     Raises
     ------
     DescriptionMissing
-        Nothing came on the topic, or no parser is installed.
+        Nothing came on the topic, or no parser is installed; names the parameter.
     SettingsError
-        It is no URDF, lacks a joint of a channel, or allows nothing of what a channel does.
+        It is no URDF, lacks a joint of a channel, or allows nothing of what a channel does; names
+        the parameter.
 
     """
     topic = settings['robot_description']
     if not topic:
         return settings
-    return stricter(settings, joint_limits(_received(node, topic)))
+    try:
+        return stricter(settings, joint_limits(_received(node, topic)))
+    except (DescriptionMissing, SettingsError) as error:
+        raise type(error)(f"parameter 'robot_description': {error}") from error
 
 
 def joint_limits(urdf: str) -> dict[str, JointLimits]:

@@ -7,7 +7,7 @@ from seq_harness.settings.parameter import Kind, Parameter
 from seq_harness.settings.play_parameters import PLAY_CHANNEL
 
 CHANNEL = (
-    Parameter('topic', Kind.STRING, None, 'The command topic of the controller.'),
+    Parameter('topic', Kind.STRING, None, 'The command topic of the controller.', is_topic=True),
     Parameter(
         'type', Kind.STRING, None, 'The message the controller takes. A gripper_command and a '
         'joint_jog need control_msgs.', choices=tuple(OUTPUT_KINDS),
@@ -55,7 +55,7 @@ CHANNEL = (
     Parameter(
         'controller_state', Kind.STRING, '', 'For joint_trajectory: the topic on which the '
         'controller publishes its state, by which a trajectory that it does not take is noticed; '
-        'empty for none. Needs control_msgs.',
+        'empty for none. Needs control_msgs.', is_topic=True,
     ),
     *PLAY_CHANNEL,
 )  # fmt: skip

@@ -6,10 +6,10 @@ from seq_harness.settings.input_types import INPUT_TYPES
 from seq_harness.settings.parameter import Kind, Parameter
 
 INPUT = (
-    Parameter('topic', Kind.STRING, None, 'The topic to subscribe to.'),
+    Parameter('topic', Kind.STRING, None, 'The topic to subscribe to.', is_topic=True),
     Parameter(
         'more_topics', Kind.STRING_ARRAY, (), 'For named numbers: more topics of the same type, '
-        'whose values are merged by name.',
+        'whose values are merged by name.', is_topic=True,
     ),
     Parameter('type', Kind.STRING, None, 'What the topic carries.', choices=INPUT_TYPES),
     Parameter('key', Kind.STRING, '', 'The observation key; empty takes the name of the input.'),

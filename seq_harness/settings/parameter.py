@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 import math
+import re
 from typing import Any
+
+_TOPIC = re.compile(r'(?:~?/)?[A-Za-z_]\w*(?:/[A-Za-z_]\w*)*', re.ASCII)
+"""A topic name as rcl takes it, but for the substitutions in braces."""
+
+TOPIC_LENGTH = 247
+"""Characters of the longest name that the middleware takes."""
 
 
 class SettingsError(ValueError):
@@ -35,12 +42,21 @@ class Parameter:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    is_topic: bool = False
+    """It names a topic or topics; an empty name is allowed only as the default of a text."""
 
     @property
     def allowed(self) -> str:
         """Say what values are allowed, for people."""
         if self.choices:
             return f'one of {list(self.choices)}'
+        if self.is_topic:
+            names = 'a list of topic names' if self.kind is Kind.STRING_ARRAY else 'a topic name'
+            empty = ', or empty' if self.default == '' else ''
+            return (
+                f'{names} such as camera/image_raw or /joint_states, of words of letters, digits '
+                f'and _ that begin with no digit, joined by /{empty}'
+            )
         article = {'integer': 'an integer'}.get(self.kind.value, f'a {self.kind.value}')
         if self.minimum is None and self.maximum is None:
             return article
@@ -55,7 +71,8 @@ class Parameter:
         Raises
         ------
         SettingsError
-            Another type, not finite, out of range, or not one of the choices.
+            Another type, not finite, out of range, not one of the choices, no topic name, or a
+            list with an empty text.
 
         """
         try:
@@ -66,12 +83,25 @@ class Parameter:
             raise self._wrong(value)
         if self.choices and result not in self.choices:
             raise self._wrong(value)
+        if not all(self._is_name(text) for text in self._texts(result)):
+            raise self._wrong(value)
         return result
 
     def _numbers(self, result: Any) -> list[float]:
         if self.kind is Kind.DOUBLE_ARRAY:
             return list(result)
         return [result] if self.kind in (Kind.DOUBLE, Kind.INTEGER) else []
+
+    def _texts(self, result: Any) -> list[str]:
+        """Return the texts that must be names."""
+        if self.kind is Kind.STRING_ARRAY:
+            return list(result)
+        return [result] if self.is_topic and result != self.default else []
+
+    def _is_name(self, text: str) -> bool:
+        if not self.is_topic:
+            return bool(text)
+        return len(text) <= TOPIC_LENGTH and _TOPIC.fullmatch(text) is not None
 
     def _in_range(self, number: float) -> bool:
         above = self.minimum is None or number >= self.minimum

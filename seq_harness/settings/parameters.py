@@ -53,7 +53,7 @@ GENERAL = (
     ),
     Parameter(
         'robot_description', Kind.STRING, '', 'The topic of a URDF whose limits bound the joints '
-        'of the channels too, such as /robot_description; empty for none.',
+        'of the channels too, such as /robot_description; empty for none.', is_topic=True,
     ),
     Parameter(
         'on_other_publisher', Kind.STRING, 'stop', 'What another publisher on a command topic '

@@ -146,6 +146,12 @@ def _names(values: Mapping[str, Any], parameter: str) -> Sequence[str]:
     names: tuple[str, ...] = spec.read(values[parameter])
     if (not names and spec.default is None) or len(set(names)) != len(names):
         raise SettingsError(f'parameter {parameter!r} must list names, each once; got {names!r}')
+    odd = [name for name in names if not (name.isascii() and name.isidentifier())]
+    if odd and parameter == 'channel_names':
+        raise SettingsError(
+            f'parameter {parameter!r} must list words of letters, digits and _, as each makes a '
+            f'topic ~/manual/<name>; got {odd[0]!r}'
+        )
     return names
 
 

@@ -7,7 +7,7 @@ from seq_harness.settings.parameter import Kind, Parameter
 SAFETY = (
     Parameter(
         'stop_topic', Kind.STRING, '', 'A std_msgs/Bool whose true ends the episode and refuses '
-        'others until ~/reset_fault; empty for none.',
+        'others until ~/reset_fault; empty for none.', is_topic=True,
     ),
     Parameter(
         'require_heartbeat', Kind.BOOL, False, 'Take silence on stop_topic for a stop too.',
@@ -18,7 +18,7 @@ SAFETY = (
     ),
     Parameter(
         'deadman_topic', Kind.STRING, '', 'A std_msgs/Bool that must be true while anything '
-        'moves; letting go ends the episode. Empty for none.',
+        'moves; letting go ends the episode. Empty for none.', is_topic=True,
     ),
     Parameter(
         'deadman_timeout_s', Kind.DOUBLE, 0.5, 'How long deadman_topic may be silent, in seconds.',

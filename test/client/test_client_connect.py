@@ -21,6 +21,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.obs_schedule import ReachRefused
 from seq_harness.playback.uplink import PolicyError, Step, WorkerLost
+from seq_harness.settings.parameter import SettingsError
 from seq_harness.settings.worker_parameters import WORKER
 
 Workers = Callable[..., ScriptedWorker]
@@ -362,8 +363,28 @@ def test_the_robots_parameters_make_the_client(workers: Workers, tmp_path: Path)
 
 @pytest.mark.parametrize('text', ['[1]', '{"steps": ', 'steps=5'])
 def test_params_that_are_no_json_object_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match='policy_params: a JSON object was expected'):
+    with pytest.raises(ValueError, match="parameter 'policy_params': a JSON object was expected"):
         open_policy(parameters_of(policy_params=text))
+
+
+@pytest.mark.parametrize(
+    ('values', 'said'),
+    [
+        ({'worker_url': 'tcp://robot:1'}, "'worker_url': a worker URL starts with one of"),
+        ({'worker_url': 'ws://'}, "'worker_url': a worker URL names a host"),
+        ({'worker_url': 'ws://me:secret@127.0.0.1'}, "'worker_url': .*give the secret as the tok"),
+        ({'gateway_url': 'https://'}, "'gateway_url': "),
+        ({'worker_token_file': '/no/such/token'}, "'worker_token_file': .*'/no/such/token'"),
+        ({'tls_ca_file': '/no/such/ca.pem'}, "'tls_ca_file': .*'/no/such/ca.pem'"),
+        ({'tls_ca_file': __file__}, f"'tls_ca_file': .*{Path(__file__).name}"),
+        ({'tls_fingerprint': 'ab'}, "'tls_fingerprint': a fingerprint is the 64 hex digits"),
+    ],
+)
+def test_what_is_wrong_with_the_way_to_the_worker_names_its_parameter(
+    values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=f'parameter {said}'):
+        open_policy(parameters_of(**values))
 
 
 def test_a_gateway_is_asked_in_place_of_the_worker() -> None:

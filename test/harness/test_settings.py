@@ -48,6 +48,8 @@ def test_what_is_left_out_takes_its_default() -> None:
         ({'max_request_age_s': 40.0}, "'max_request_age_s' must be at most 'act_timeout_s'"),
         ({'inputs__state__key': 'prompt'}, "'prompt' stands twice"),
         ({'channels__arm__max_velocity': [1.0, -1.0]}, 'max_velocity'),
+        ({'inputs__state__joints': ['j1', '']}, "'inputs.state.joints' must be a string_array"),
+        ({'channel_names': ['left-arm']}, "'channel_names' must list words.*'left-arm'"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_name_with_what_is_allowed(
@@ -55,6 +57,33 @@ def test_a_wrong_parameter_is_refused_by_name_with_what_is_allowed(
 ) -> None:
     with pytest.raises(SettingsError, match=said):
         settings_of(**change)
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['', '~', '~x', '/', 'a/', 'a//b', '//a', '1a', 'a/1b', 'a-b', 'a b', '{ns}/a', 'a' * 248],
+)
+@pytest.mark.parametrize(
+    'parameter',
+    ['inputs.state.topic', 'inputs.state.more_topics', 'channels.arm.topic', 'robot_description',
+     'stop_topic', 'deadman_topic', 'channels.arm.controller_state'],
+)  # fmt: skip
+def test_what_is_no_topic_is_refused_when_parameters_are_read(parameter: str, name: str) -> None:
+    value: Any = [name] if parameter.endswith('more_topics') else name
+    type_of_channel = {'channels.arm.type': 'joint_trajectory'}
+    if not name and parameter in ('robot_description', 'stop_topic', 'deadman_topic'):
+        assert settings_of(**{parameter: name})[parameter] == ''
+    elif not name and parameter.endswith('controller_state'):
+        assert settings_of(**{parameter: name}).channels[0].controller_state == ''
+    else:
+        with pytest.raises(SettingsError, match=f"'{parameter}' must be a.*topic name") as raised:
+            settings_of(**type_of_channel, **{parameter: value})
+        assert repr(value) in str(raised.value)
+
+
+@pytest.mark.parametrize('name', ['a', '/a', '~/a', 'a/b_1/c', '_a', 'a__b', 'a' * 247])
+def test_what_ros_takes_for_a_topic_is_taken(name: str) -> None:
+    assert settings_of(inputs__state__topic=name).inputs[0].topic == name
 
 
 def test_a_missing_parameter_is_named_with_its_meaning() -> None:

@@ -94,7 +94,14 @@ def test_a_description_that_does_not_come_is_named_with_its_topic(
     node: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(robot_description, 'WITHIN_S', 0.2)
-    with pytest.raises(DescriptionMissing, match=r'on /robot_description within 0.2 s'):
+    with pytest.raises(DescriptionMissing, match=r"^parameter 'robot_description': no .* on /robot"):
+        bounded_by_description(node, settings_of(robot_description='/robot_description'))
+
+
+def test_a_description_that_does_not_fit_names_the_parameter(node: Any) -> None:
+    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, '/robot_description', kept).publish(String(data='<robot'))
+    with pytest.raises(SettingsError, match=r"^parameter 'robot_description': .* is no URDF"):
         bounded_by_description(node, settings_of(robot_description='/robot_description'))
 
 
