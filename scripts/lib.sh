@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # What the scripts beside it share. They source it, then call
+#   offer_help "$@"          which prints the top of the script where --help is asked for
 #   enter_environment "$@"   which makes the environment where it is missing, exports it,
 #                            and leaves the arguments after its own in ARGUMENTS
 #   run_guarded COMMAND ...  which runs a command and leaves nothing of it behind
@@ -14,6 +15,23 @@ say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() {
   say "$*"
   exit 1
+}
+
+# Print the text at the top of the script, and what its more_help says, where its first words ask
+# for help; then end.
+offer_help() {
+  local word
+  for word in "$@"; do
+    case $word in
+      -h | --help)
+        sed -n '2,/^[^#]/{/^# shellcheck/q; s/^# \{0,1\}//p}' "$0"
+        ! declare -F more_help >/dev/null || more_help
+        exit
+        ;;
+      --distro* | jazzy | kilted) ;;
+      *) return 0 ;;
+    esac
+  done
 }
 
 # --- The environment -------------------------------------------------------------------------

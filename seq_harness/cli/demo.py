@@ -15,6 +15,7 @@ from typing import Any
 
 from seq_harness.bags.records import BagError
 from seq_harness.cli.children import ChildFailed, Children
+from seq_harness.cli.files import writable
 from seq_harness.cli.live import Live, table
 
 REACH = ['seq_harness.worker.policies.reach:Reach']
@@ -25,6 +26,9 @@ READY_WITHIN_S = 60.0
 """How long the worker and the node may take to be ready."""
 
 TARGETS_REACHED = 'policy:targets_reached'
+
+BAG_ENDED = 'bag_ended'
+"""How a replay calls the end of its recording; the demo's node is stopped then."""
 
 
 class Interrupted(Exception):
@@ -52,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--seconds', type=_seconds, default=60.0, help='longest episode, in seconds'
     )
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
+    parser.add_argument('--json', type=writable, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--bag', type=Path, metavar='PATH', help='a rosbag2 in place of the arm')
     parser.add_argument('--policy', metavar='MODULE:CLASS', help='what the worker serves')
     parser.add_argument('--params-file', type=Path, help='parameters of the harness')
@@ -94,8 +98,10 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
                 raise ChildFailed(f'the start was refused: {refusal}')
             if arguments.bag is not None:
                 children.start('play_bag', ['play-bag', str(arguments.bag)])
-            _follow(arguments, watcher, children)
+            bag_ended = _follow(arguments, watcher, children)
             figures = dict(watcher.figures)
+            if bag_ended and figures.get('reason') == 'stop':
+                figures['reason'] = BAG_ENDED
         children.end()
     print(table(figures))
     if arguments.json is not None:
@@ -103,8 +109,12 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
     return _verdict(arguments, figures)
 
 
-def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> None:
-    """Show the episode until it ends; end it after the given time, or with the bag."""
+def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> bool:
+    """
+    Show the episode until it ends; end it after the given time, or with the bag.
+
+    Returns whether the bag has ended it.
+    """
     live = Live(arguments.seconds)
     end = time.monotonic() + arguments.seconds
     needed = ['worker', 'harness'] if arguments.bag else None
@@ -113,15 +123,20 @@ def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> 
         children.check(needed)
         live.show(watcher.figures)
 
+    def bag_ended() -> bool:
+        return arguments.bag is not None and children.ended('play_bag') is not None
+
     def over() -> bool:
-        bag_ended = arguments.bag is not None and children.ended('play_bag') is not None
-        return bool(watcher.reason) or bag_ended or time.monotonic() > end
+        return bool(watcher.reason) or bag_ended() or time.monotonic() > end
 
     try:
         watcher.wait(over, arguments.seconds + 60.0, 'the end of the episode', each)
-        if not watcher.reason:
-            watcher.call('stop', each)
-            watcher.wait(lambda: bool(watcher.reason), 5.0, 'the stop', each)
+        if watcher.reason:
+            return False
+        by_bag = bag_ended()
+        watcher.call('stop', each)
+        watcher.wait(lambda: bool(watcher.reason), 5.0, 'the stop', each)
+        return by_bag
     finally:
         live.close()
 
@@ -172,7 +187,7 @@ def _verdict(arguments: argparse.Namespace, figures: dict[str, Any]) -> int:
             return 0
         print(f'demo: the targets were not reached: {reason}', file=sys.stderr)
         return 1
-    if reason in ('stop', TARGETS_REACHED) and figures.get('rows', {}).get('emitted'):
+    if reason in ('stop', BAG_ENDED, TARGETS_REACHED) and figures.get('rows', {}).get('emitted'):
         return 0
     print(f'demo: the bag did not run through the node: {reason}', file=sys.stderr)
     return 1

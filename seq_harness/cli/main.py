@@ -5,6 +5,8 @@ import signal
 import sys
 from typing import TextIO
 
+from seq_harness.cli.needs import missing
+
 # name: (module of this package, one line for people)
 COMMANDS = {
     'demo': ('demo', 'run the simulated arm, a worker and the harness together'),
@@ -42,8 +44,15 @@ def main(argv: list[str] | None = None) -> int:
     # Until the command takes the signals over, one ends it without a trace.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
-    command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
-    status: int = command.main(rest)
+    try:
+        command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
+        status: int = command.main(rest)
+    except ModuleNotFoundError as error:
+        said = missing(name, error)
+        if said is None:
+            raise
+        print(said, file=sys.stderr)
+        return 2
     return status
 
 

@@ -11,6 +11,7 @@ import sys
 from seq_harness.bags.params import read_file
 from seq_harness.bags.probing import probe_at
 from seq_harness.bags.records import BagError
+from seq_harness.cli.files import writable
 from seq_harness.playback.probe import Probed
 from seq_harness.playback.uplink import PolicyError, WorkerLost
 
@@ -87,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         help='a worker, or a policy to run in this process',
     )  # fmt: skip
     add('--at', type=float, required=True, metavar='S', help='seconds after the first message')
-    add('-o', '--output', type=Path, metavar='FILE', help='draw it, as PNG, SVG or PDF')
-    add('--json', type=Path, metavar='FILE', help='write the values to FILE')
+    add('-o', '--output', type=writable, metavar='FILE', help='draw it, as PNG, SVG or PDF')
+    add('--json', type=writable, metavar='FILE', help='write the values to FILE')
     return parser
 
 

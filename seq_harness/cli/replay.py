@@ -32,6 +32,7 @@ from seq_harness.bags.replaying import (
     ReplayOptions,
     Run,
 )
+from seq_harness.cli.files import writable
 from seq_harness.cli.live import table
 from seq_harness.playback.uplink import PolicyError, WorkerLost
 from tqdm import tqdm
@@ -68,7 +69,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         stop_s=arguments.stop,
         rate=arguments.rate,
         cost=arguments.charge,
-        on_fault=arguments.on_fault,
+        on_fault=OnFault(arguments.on_fault),
         remaps=dict(arguments.remap),
     )
     status, number = 0, 0
@@ -173,10 +174,10 @@ def _parser() -> argparse.ArgumentParser:
         help='a topic of the parameters to one of the recording; repeatable',
     )  # fmt: skip
     add(
-        '--on-fault', type=OnFault, choices=list(OnFault), default=OnFault.USE,
+        '--on-fault', choices=[item.value for item in OnFault], default=OnFault.USE.value,
         help='use what is well, or refuse the recording; use',
     )  # fmt: skip
-    add('--json', type=Path, metavar='FILE', help='write the figures to FILE')
+    add('--json', type=writable, metavar='FILE', help='write the figures to FILE')
     return parser
 
 

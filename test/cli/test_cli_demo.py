@@ -71,7 +71,7 @@ def test_a_recording_takes_the_place_of_the_arm() -> None:
     process = demo('--bag', str(RECORDING))
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    assert 'ended by                          stop' in out
+    assert 'ended by                          bag_ended' in out
 
 
 def test_a_bag_that_is_not_there_is_named() -> None:

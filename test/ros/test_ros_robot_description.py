@@ -94,7 +94,8 @@ def test_a_description_that_does_not_come_is_named_with_its_topic(
     node: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(robot_description, 'WITHIN_S', 0.2)
-    with pytest.raises(DescriptionMissing, match=r"^parameter 'robot_description': no .* on /robot"):
+    said = r'^parameter .robot_description.: no .* on /robot_description within 0.2 s'
+    with pytest.raises(DescriptionMissing, match=said):
         bounded_by_description(node, settings_of(robot_description='/robot_description'))
 
 

@@ -1,0 +1,30 @@
+"""Files that a command writes at its end: refused at its start where they cannot be."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+
+def writable(text: str) -> Path:
+    """
+    Return the path of a file that can be written, without touching it; a type for argparse.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        It is a folder, lies in none that is there, or may not be written.
+
+    """
+    path = Path(text)
+    folder = path.parent
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f'expected a file to write, got the folder {text}')
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(
+            f'expected a file in a folder that is there, got {text}: there is no folder {folder}'
+        )
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f'expected a file that may be written, got {text}')
+    return path
