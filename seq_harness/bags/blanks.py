@@ -44,6 +44,11 @@ def serialised(message: Any) -> bytes:
     return bytes(_STORE.serialize_cdr(message, message.__msgtype__))
 
 
+def deserialised(data: bytes, kind: str) -> Any:
+    """Return the message of a type that `data` holds, CDR with its header."""
+    return _STORE.deserialize_cdr(data, kind)
+
+
 def _empty(field: Any) -> Any:
     node, detail = field
     if node is Nodetype.NAME:

@@ -15,6 +15,7 @@ PYTHON: dict[str, tuple[str, str | None]] = {
     'PIL': ('Pillow', 'python3-pil'),
     'aiohttp': ('aiohttp', 'python3-aiohttp'),
     'matplotlib': ('matplotlib', 'python3-matplotlib'),
+    'mcap': ('mcap', None),
     'msgpack': ('msgpack', 'python3-msgpack'),
     'numpy': ('numpy', 'python3-numpy'),
     'pydantic': ('pydantic', 'python3-pydantic'),
