@@ -11,8 +11,8 @@ from seq_harness.client.registry import scheme_of
 from seq_harness.contract.limits import MAX_MESSAGE_BYTES
 from seq_harness.contract.wire import WS_PATH
 
-PREFIX = 'seq+'
-"""A scheme may name the wire before the transport."""
+PREFIX_END = '+'
+"""A scheme may name the wire before the transport, as in seq+ws."""
 
 
 class EndpointRefused(ValueError):
@@ -77,9 +77,10 @@ class Endpoint:
         tls: ssl.SSLContext | None = None,
         fingerprint: str | None = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
+        path: str = WS_PATH,
     ) -> Endpoint:
         """
-        Read an address; a websocket's URL without a path means that of the binding.
+        Read an address; a websocket's URL without a path means `path`.
 
         Raises
         ------
@@ -89,12 +90,12 @@ class Endpoint:
             is none.
 
         """
-        scheme = scheme_of(url).removeprefix(PREFIX)
+        scheme = scheme_of(url).rpartition(PREFIX_END)[2]
         parts = urlsplit(url)
         host = _host(parts)
         if token is not None and scheme not in SECURE and not _is_loopback(host):
             _check_plaintext(host, allow_plaintext)
-        own_path = WS_PATH if scheme in WEBSOCKET else ''
+        own_path = path if scheme in WEBSOCKET else ''
         return cls(
             url=f'{scheme}://{parts.netloc}{parts.path.rstrip("/") or own_path}',
             direct=_is_near(host),

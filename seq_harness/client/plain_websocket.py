@@ -1,0 +1,333 @@
+"""A websocket for whole messages: what the wires of workers and of other servers stand on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+import logging
+import threading
+import time
+
+from seq_harness.client.cancel import Cancel
+from seq_harness.client.channel import Channel, dial
+from seq_harness.client.endpoint import Endpoint
+from seq_harness.client.opening import opened
+from seq_harness.client.transport import (
+    AnswerTimedOut,
+    ConnectionLost,
+    HandshakeRefused,
+    Unreachable,
+)
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.protocol import State
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
+
+CLOSE_S = 1.0
+"""How long a peer is given to answer a close."""
+
+CHUNK_BYTES = 1 << 16
+"""The most that is received at once."""
+
+wire_log = logging.getLogger('seq_harness.client.websocket')
+# At DEBUG the library logs the headers of the handshake, and with them the token.
+wire_log.setLevel(logging.WARNING)
+
+
+class StatusRefused(HandshakeRefused):
+    """The peer answered the handshake with an HTTP status that will not change by itself."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of the peer, put together from its frames."""
+
+    data: bytes
+    is_text: bool
+
+    @property
+    def text(self) -> str:
+        """Return what a text says."""
+        return self.data.decode(errors='replace')
+
+
+class PlainWebsocket:
+    """
+    An open websocket, used by one thread at a time, which reads it itself.
+
+    It sends no pings and waits for no pongs, for a server may answer nothing at all while it
+    infers; the system finds out a host that is gone. `abort` and `is_open` alone may be called
+    from any thread; `is_open` also answers the peer's pings while nobody uses the connection.
+    """
+
+    def __init__(self, channel: Channel, protocol: ClientProtocol) -> None:
+        self._channel = channel
+        self._protocol = protocol
+        self._using = threading.Lock()  # held by the one thread that uses the connection
+        self._frames: deque[Frame] = deque()  # received, and not looked at; under _using
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the connection was still open when it was last heard of."""
+        if self._using.acquire(blocking=False):
+            try:
+                self._catch_up()
+            finally:
+                self._using.release()
+        return self._protocol.state is State.OPEN
+
+    @property
+    def close_code(self) -> int | None:
+        """Return the code with which the peer closed the connection, if it did."""
+        received = self._protocol.close_rcvd
+        return None if received is None else int(received.code)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Keep other threads from reading what the block waits for."""
+        with self._using:
+            yield
+
+    def send(self, message: bytes, deadline_s: float) -> None:
+        """
+        Send a binary message; the deadline is on the monotonic clock. Call it within `used`.
+
+        Raises
+        ------
+        ConnectionLost
+            The connection ended, or the message did not go out in time.
+
+        """
+        try:
+            self._protocol.send_binary(message)
+            self._flush(deadline_s)
+        except (WebSocketException, OSError) as error:
+            self.abort()
+            raise ConnectionLost(self._told(error), sent=False) from error
+
+    def receive(self, deadline_s: float) -> Message:
+        """
+        Return the next message. Call it within `used`.
+
+        Raises
+        ------
+        AnswerTimedOut
+            None came by the deadline; the connection is closed, so that it cannot come late.
+        ConnectionLost
+            The connection ended first, or the message is longer than is read.
+
+        """
+        began_s = time.monotonic()
+        try:
+            return self._next_message(deadline_s)
+        except TimeoutError:
+            self.abort()
+            waited_s = max(0.0, deadline_s - began_s)
+            raise AnswerTimedOut(f'no answer came within {waited_s:g} s') from None
+        except (WebSocketException, OSError) as error:
+            raise ConnectionLost(self._told(error), sent=True) from error
+
+    def exchange(self, message: bytes, within_s: float, cancel: Cancel) -> Message:
+        """
+        Send a message and return the next one of the peer.
+
+        Raises
+        ------
+        AnswerTimedOut, ConnectionLost
+            As `send` and `receive`; `cancel` ends the connection.
+
+        """
+        deadline_s = time.monotonic() + within_s
+        with self._using, cancel.calling(self.abort):
+            self.send(message, deadline_s)
+            try:
+                return self.receive(deadline_s)
+            except AnswerTimedOut:
+                raise AnswerTimedOut(f'no answer came within {within_s:g} s') from None
+
+    def abort(self) -> None:
+        """End the connection at once; whoever waits on it is told."""
+        self._channel.abort()
+
+    def close(self) -> None:
+        """Say goodbye and end the connection, within `CLOSE_S`."""
+        if self._using.acquire(blocking=False):
+            try:
+                self._say_goodbye()
+            finally:
+                self._using.release()
+        self._channel.close()
+
+    def shake_hands(self, endpoint: Endpoint, headers: Mapping[str, str], until_s: float) -> None:
+        """Open the websocket with further headers, or say why that failed."""
+        request = self._protocol.connect()
+        for name, value in headers.items():
+            request.headers[name] = value
+        self._protocol.send_request(request)
+        self._flush(until_s)
+        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
+            self._read_on(until_s)
+        error = self._protocol.handshake_exc
+        if error is not None:
+            raise _refusal(endpoint, error) from error
+
+    @property
+    def subprotocol(self) -> str | None:
+        """Return what the peer agreed to speak, if it was asked."""
+        return self._protocol.subprotocol
+
+    def _next_message(self, deadline_s: float) -> Message:
+        pieces: list[bytes] = []
+        is_text = False
+        while True:
+            while not self._frames:
+                if self._protocol.state is not State.OPEN:
+                    raise self._closed()
+                self._read_on(deadline_s)
+            frame = self._frames.popleft()
+            is_text = is_text or frame.opcode is Opcode.TEXT
+            pieces.append(bytes(frame.data))
+            if frame.fin:
+                return Message(pieces[0] if len(pieces) == 1 else b''.join(pieces), is_text)
+
+    def _closed(self) -> WebSocketException:
+        """See a close through, and return what it says."""
+        deadline_s = time.monotonic() + CLOSE_S
+        with suppress(OSError, WebSocketException):
+            while self._protocol.state is not State.CLOSED:
+                self._read_on(deadline_s)
+        self._lose()
+        return self._protocol.close_exc
+
+    def _read_on(self, deadline_s: float) -> None:
+        """Receive what comes next, and send what it calls for."""
+        received = self._channel.receive(CHUNK_BYTES, deadline_s)
+        if received:
+            self._protocol.receive_data(received)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            # The protocol itself answers pings and closes.
+            if isinstance(event, Frame) and event.opcode in (
+                Opcode.BINARY,
+                Opcode.TEXT,
+                Opcode.CONT,
+            ):
+                self._frames.append(event)
+        self._flush(deadline_s)
+
+    def _flush(self, deadline_s: float) -> None:
+        self._channel.send(self._protocol.data_to_send(), deadline_s)
+
+    def _catch_up(self) -> None:
+        """Take note of what came while nobody waited: a ping, a close, an answer too late."""
+        with suppress(OSError, WebSocketException):
+            while self._protocol.state is State.OPEN and self._channel.has_news:
+                self._read_on(time.monotonic())
+            return
+        self._lose()
+
+    def _lose(self) -> None:
+        with suppress(WebSocketException):
+            self._protocol.receive_eof()
+        self.abort()
+
+    def _say_goodbye(self) -> None:
+        deadline_s = time.monotonic() + CLOSE_S
+        with suppress(OSError, WebSocketException):
+            if self._protocol.state is State.OPEN:
+                self._protocol.send_close()
+                self._flush(deadline_s)
+            while self._protocol.state is State.CLOSING:
+                self._read_on(deadline_s)
+
+    def _told(self, error: Exception) -> str:
+        if isinstance(error, OSError):
+            self._lose()
+            return str(error)
+        cause = error.__cause__
+        return f'{error} ({cause})' if cause is not None else str(error)
+
+
+def connected_websocket(
+    endpoint: Endpoint,
+    within_s: float,
+    cancel: Cancel,
+    *,
+    headers: Mapping[str, str],
+    subprotocol: str | None = None,
+) -> PlainWebsocket:
+    """
+    Connect and shake hands within `within_s` seconds, or until `cancel` is set.
+
+    `headers` go with the handshake; no compression is offered.
+
+    Raises
+    ------
+    Unreachable
+        Nobody answered, the peer takes no connections now, or `cancel` was set.
+    HandshakeRefused
+        The peer refused the token, or does not speak `subprotocol`; a `StatusRefused` where an
+        HTTP status says so.
+
+    """
+
+    def make(deadline_s: float) -> PlainWebsocket:
+        return _connected(endpoint, deadline_s, headers, subprotocol)
+
+    return opened(endpoint, make, within_s, cancel)
+
+
+def _connected(
+    endpoint: Endpoint, deadline_s: float, headers: Mapping[str, str], subprotocol: str | None
+) -> PlainWebsocket:
+    protocol = ClientProtocol(
+        parse_uri(endpoint.url),
+        subprotocols=None if subprotocol is None else [Subprotocol(subprotocol)],
+        max_size=endpoint.max_message_bytes,
+        logger=wire_log,
+    )
+    socket = PlainWebsocket(dial(endpoint, deadline_s), protocol)
+    try:
+        socket.shake_hands(endpoint, headers, deadline_s)
+        if socket.subprotocol != subprotocol:
+            raise HandshakeRefused(
+                f'{endpoint} does not speak {subprotocol}: is it the address of a worker?'
+            )
+    except BaseException:
+        socket.abort()
+        socket.close()
+        raise
+    return socket
+
+
+def _refusal(endpoint: Endpoint, error: Exception) -> Exception:
+    if isinstance(error, InvalidStatus):
+        return _refused(endpoint, error.response)
+    if isinstance(error.__cause__, EOFError):
+        return Unreachable(f'{endpoint}: {error}')
+    return HandshakeRefused(
+        f'{endpoint} opens no websocket: is it the address of a worker? ({error})'
+    )
+
+
+def _refused(endpoint: Endpoint, response: Response) -> Exception:
+    status = response.status_code
+    if status in (401, 403):
+        shown = 'the token' if endpoint.token is not None else 'a client without a token'
+        return StatusRefused(f'{endpoint} refused {shown} (HTTP {status})', status)
+    if status >= 500 or status == 429:
+        return Unreachable(f'{endpoint} takes no connections now (HTTP {status})')
+    return StatusRefused(
+        f'{endpoint} answered HTTP {status}: is it the address of a worker, and its path right?',
+        status,
+    )
