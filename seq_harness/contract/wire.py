@@ -104,6 +104,16 @@ HEADER_INSTANCE = 'X-Seq-Instance'
 HEADER_RETRY_AFTER = 'Retry-After'
 HEADER_ORIGIN = 'Origin'
 
+# The wire of openpi's policy server.
+OPENPI_PATH = '/'
+OPENPI_PATH_HEALTH = '/healthz'
+OPENPI_HEALTHY = 'OK\n'
+OPENPI_API_KEY = 'Api-Key '
+OPENPI_ACTIONS = 'actions'
+OPENPI_TIMING = 'server_timing'
+OPENPI_INFER_MS = 'infer_ms'
+OPENPI_PREV_TOTAL_MS = 'prev_total_ms'
+
 # Media types.
 JSON_TYPE = 'application/json'
 MSGPACK_TYPE = 'application/x-seq-msgpack'

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
 from seq_harness.contract.msgpack import MsgpackError, pack
-from seq_harness.contract.obs_schedule import Schedule
+from seq_harness.contract.obs_schedule import reads_past, Schedule
 from seq_harness.contract.params import cast_params, ParamValue
 from seq_harness.contract.wire import (
     KEY_ACTION_CHUNK,
@@ -69,6 +69,8 @@ class LoadedPolicy:
         self.declaration: Declaration = policy.declaration
         self.schedule: Schedule | None = policy.declaration.schedule(most_frames)
         self.observes = policy.observes
+        self.metadata = policy.metadata
+        self.reads_past = policy.observes or reads_past(self.schedule)
         self.keeps_state = policy.keeps_state
         self.rtc = 'plan' in policy.takes
         self.bodies = Bodies(policy.declaration)

@@ -67,6 +67,12 @@ class Policy:
         return float(said) if isinstance(said, (int, float)) else LOAD_S
 
     @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What the policy tells clients of openpi's wire, by its attribute `metadata`."""
+        said = getattr(self._served, 'metadata', None)
+        return said if isinstance(said, Mapping) else {}
+
+    @property
     def observes(self) -> bool:
         """Whether the policy is handed every observation that no act carries."""
         return self._method('observe') is not None

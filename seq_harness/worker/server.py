@@ -16,11 +16,15 @@ from seq_harness.contract.errors import code_of_status, ErrorCode, Rejected, Tra
 from seq_harness.worker.door import Door
 from seq_harness.worker.gateway import Gateway
 from seq_harness.worker.http import respond, Routes
+from seq_harness.worker.openpi import health, is_upgrade, no_upgrade, OpenpiConnection
 from seq_harness.worker.reply import Seldom
 from seq_harness.worker.service import Worker
 from seq_harness.worker.websocket import CLOSE_WAIT_S, Connection
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+OPEN_PATHS = (wire.PATH_PING, wire.OPENPI_PATH_HEALTH)
+"""What is answered without a token."""
 
 SHUTDOWN_S = 0.05
 """How long open requests are given once the worker shuts down."""
@@ -41,7 +45,7 @@ class Access:
     """Who may speak to a worker, and how."""
 
     token: str | None = field(default=None, repr=False)
-    """What clients show as their bearer; none lets everyone in who reaches the port."""
+    """What clients show as their bearer or API key; none lets everyone in who reaches the port."""
     tls: ssl.SSLContext | None = None
     fingerprint: str = '0' * 64
     """The sha256 of the certificate, in hex."""
@@ -66,8 +70,10 @@ class Access:
         """Tell, in constant time, whether the header shows the token."""
         if self.token is None:
             return True
-        expected = f'{wire.BEARER}{self.token}'.encode()
-        return hmac.compare_digest(authorization.encode(errors='surrogateescape'), expected)
+        shown = authorization.encode(errors='surrogateescape')
+        as_bearer = hmac.compare_digest(shown, f'{wire.BEARER}{self.token}'.encode())
+        as_key = hmac.compare_digest(shown, f'{wire.OPENPI_API_KEY}{self.token}'.encode())
+        return as_bearer or as_key
 
 
 def is_loopback(host: str) -> bool:
@@ -84,12 +90,14 @@ class Server:
     def __init__(self, worker: Worker, access: Access) -> None:
         self._worker = worker
         self._access = access
-        self._connections: set[Connection] = set()
+        self._connections: set[Connection | OpenpiConnection] = set()
         app = web.Application(
             middlewares=[self._guard], client_max_size=worker.limits.message_bytes
         )
         app.on_response_prepare.append(self._sign)
         app.router.add_get(wire.WS_PATH, self._websocket)
+        app.router.add_get(wire.OPENPI_PATH, self._openpi)
+        app.router.add_get(wire.OPENPI_PATH_HEALTH, self._health)
         Routes(worker).add_to(app)
         Gateway(worker, access.token, access.fingerprint).add_to(app)
         # A request's handler ends with its client, so that no act is run for nobody.
@@ -142,7 +150,19 @@ class Server:
             raise Rejected(
                 f'the subprotocol {wire.WS_SUBPROTOCOL} was expected, got {offered[:80]!r}'
             )
-        connection = Connection(self._worker)
+        return await self._serve(Connection(self._worker), request)
+
+    async def _openpi(self, request: web.Request) -> web.StreamResponse:
+        if not is_upgrade(request):
+            return no_upgrade()
+        return await self._serve(OpenpiConnection(self._worker), request)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return health(self._worker)
+
+    async def _serve(
+        self, connection: Connection | OpenpiConnection, request: web.Request
+    ) -> web.StreamResponse:
         self._connections.add(connection)
         try:
             return await connection.serve(request)
@@ -161,7 +181,7 @@ class Server:
             admitted = self._access.admits(authorization)
             if self._door is not None:
                 self._door.spoke(request.protocol, admitted)
-            if request.path != wire.PATH_PING and not admitted:
+            if request.path not in OPEN_PATHS and not admitted:
                 raise TransportError(
                     ErrorCode.UNAUTHENTICATED,
                     'the bearer token is missing or wrong',

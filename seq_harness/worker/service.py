@@ -61,6 +61,7 @@ class Worker:
         self._loading = Loading(policy, self.limits.stream_frames, clock_ns, debug)
         self._thread = PolicyThread()
         self._serving: Serving | None = None
+        self._loaded = asyncio.Event()
 
     async def run(self) -> None:
         """
@@ -78,6 +79,7 @@ class Worker:
         self._serving = Serving(
             loaded, self._thread, self.instance, self.limits, self._clock_ns, self._debug
         )
+        self._loaded.set()
         while True:
             await asyncio.sleep(min(SWEEP_S, self.limits.episode_idle_s / 4))
             self._serving.expire()
@@ -144,6 +146,20 @@ class Worker:
     def is_ready(self) -> bool:
         """Whether acts are taken."""
         return self._serving is not None
+
+    async def until_ready(self) -> None:
+        """Wait until acts are taken; for ever where the policy cannot be loaded."""
+        await self._loaded.wait()
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What the policy says of itself beside what it declares, such as `reset_pose`."""
+        return self._ready().loaded.metadata
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether acts read observations that no act carries, as far as it is known yet."""
+        return self._serving is not None and self._serving.loaded.reads_past
 
     def not_ready(self) -> TransportError:
         """Make the error that tells why acts are not taken yet."""

@@ -199,7 +199,7 @@ def test_a_compressed_body_is_refused(plain: str) -> None:
     assert (answer.status, answer.body['code']) == (400, 'invalid_request')
 
 
-@pytest.mark.parametrize(('method', 'path', 'status'), [('GET', '/act', 405), ('GET', '/', 404)])
+@pytest.mark.parametrize(('method', 'path', 'status'), [('GET', '/act', 405), ('GET', '/a', 404)])
 def test_a_wrong_route_is_answered_in_the_form_of_an_error(
     plain: str, method: str, path: str, status: int
 ) -> None:
