@@ -90,7 +90,7 @@ class Chunk:
         for i, (before, after) in enumerate(itertools.pairwise(timed)):
             if after.offset_ns < before.offset_ns:
                 raise ChunkRefused(
-                    f'row {i + 1} is stamped {after.offset_ns} ns, before row {i} at '
+                    f'row {i + 1} (from 0) is stamped {after.offset_ns} ns, before row {i} at '
                     f'{before.offset_ns} ns; stamps must not decrease'
                 )
         if timed and not timed[-1].commands:
@@ -106,11 +106,13 @@ class Chunk:
 def _stamped_row(number: int, row: Mapping[str, Any]) -> Row:
     stamp = row.get(STAMP, 0.0)
     if isinstance(stamp, bool) or not isinstance(stamp, (int, float)) or not math.isfinite(stamp):
-        raise ChunkRefused(f'row {number} has the stamp {stamp!r}; expected finite seconds')
+        raise ChunkRefused(
+            f'row {number} (from 0) has the stamp {stamp!r}; expected finite seconds'
+        )
     if abs(stamp) > MAX_OFFSET_S:
         raise ChunkRefused(
-            f'row {number} is stamped {stamp!r} s; within {MAX_OFFSET_S:g} s of the anchor was '
-            'expected: is it timed against another clock, or anchored twice?'
+            f'row {number} (from 0) is stamped {stamp!r} s; within {MAX_OFFSET_S:g} s of the '
+            'anchor was expected: is it timed against another clock, or anchored twice?'
         )
     commands = {channel: value for channel, value in row.items() if channel != STAMP}
     return Row(to_ns(stamp), commands)

@@ -176,7 +176,8 @@ class Guard:
             return value
         if measured is None:
             raise ChunkRefused(
-                f'row {number}: {list(check.limits.joints)} have no measured state to start from',
+                f'row {number} (from 0): {list(check.limits.joints)} have no measured state to '
+                'start from',
                 'no_state',
             )
         bound = check.limits.max_start_distance
@@ -197,7 +198,7 @@ class Guard:
 
     def _breach(self, number: int, cause: str, fault: str, action: OnBreach) -> None:
         if action is OnBreach.REFUSE:
-            raise ChunkRefused(f'row {number}: {fault}', cause)
+            raise ChunkRefused(f'row {number} (from 0): {fault}', cause)
         self.changed[f'{cause}: {action.value}'] += 1
 
     def _check_of(self, channel: str) -> Check:

@@ -65,17 +65,18 @@ class Check:
         if not finite.all():
             at = int(np.argmin(finite))
             raise ChunkRefused(
-                f'row {number}: {self._name(at)} is {value[at]}, not finite', NOT_FINITE
+                f'row {number} (from 0): {self._name(at)} is {value[at]}, not finite',
+                NOT_FINITE,
             )
         if (fault := self.kind.fault(value)) is not None:
-            raise ChunkRefused(f'row {number}: {fault}', NO_VALUE)
+            raise ChunkRefused(f'row {number} (from 0): {fault}', NO_VALUE)
 
     def refuse_width(self, number: int, value: Any) -> None:
         """Refuse a value that has not as many numbers as the channel."""
         if np.shape(value) != self._shape:
             raise ChunkRefused(
-                f'row {number} has {np.shape(value)} values; {self._shape[0]} were expected for '
-                f'{list(self.limits.joints)}',
+                f'row {number} (from 0) has {np.shape(value)} values; {self._shape[0]} were '
+                f'expected for {list(self.limits.joints)}',
                 WIDTH,
             )
 

@@ -84,13 +84,15 @@ class ArmChunks:
         for step in chunk.steps:
             if len(step.values) != width:
                 _fail(
-                    f'row {step.index} of the policy holds {len(step.values)} values; it declares '
-                    f'action_dim={width}'
+                    f'row {step.index} (from 0) of the policy holds {len(step.values)} values; it '
+                    f'declares action_dim={width}'
                 )
         rows = np.array([step.values for step in chunk.steps], np.float64).reshape(-1, width)
         if not np.isfinite(rows).all():
             row, column = np.argwhere(~np.isfinite(rows))[0]
-            _fail(f'row {row} of the policy holds {rows[row, column]} in dimension {column}')
+            _fail(
+                f'row {row} (from 0) of the policy holds {rows[row, column]} in dimension {column}'
+            )
         return rows
 
     def _bounded(self, rows: Rows, warnings: list[str]) -> Rows:
@@ -164,8 +166,8 @@ def _clipped(rows: Rows, inside: Rows, what: str, warnings: list[str]) -> Rows:
     if changed.size:
         row, column = changed[0]
         warnings.append(
-            f'clipped {len(changed)} values to the {what}: the first is row {row}, dimension '
-            f'{column}, {rows[row, column]:.6g} to {inside[row, column]:.6g}'
+            f'clipped {len(changed)} values to the {what}: the first is row {row} (from 0), '
+            f'dimension {column}, {rows[row, column]:.6g} to {inside[row, column]:.6g}'
         )
     return inside
 

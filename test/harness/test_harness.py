@@ -268,7 +268,7 @@ def test_a_row_far_from_the_measured_state_never_plays() -> None:
             bench.clock.now = bench.harness.round()
             bench.state()
     assert bench.sent == []
-    assert bench.reason.startswith('chunk_refused: row 0: j1 makes a distance')
+    assert bench.reason.startswith('chunk_refused: row 0 (from 0): j1 makes a distance')
 
 
 def test_a_preview_bounds_each_chunk_from_the_measured_state_that_does_not_follow() -> None:

@@ -41,11 +41,11 @@ def guarded(uplink: HandUplink, measured: Sequence[float] = (0.0, 0.0)) -> Chunk
 @pytest.mark.parametrize(
     ('values', 'reason'),
     [
-        ([[0.0, 0.0], [0.0, np.nan]], 'row 1: b is nan, not finite'),
-        ([[0.0, 0.0], [0.05, 0.0], [0.2, 0.0]], 'row 2: a makes a step of 0.15, beyond 0.1'),
-        ([[0.3, 0.0]], 'row 0: a makes a distance from the measured state of 0.3, beyond 0.2'),
-        ([[0.0, -1.1]], r'row 0: b is -1.1, outside \[-1, 1\]'),
-        ([[0.0, 0.0, 0.0]], r'row 0 has \(3,\) values; 2 were expected'),
+        ([[0.0, 0.0], [0.0, np.nan]], r'row 1 \(from 0\): b is nan, not finite'),
+        ([[0.0, 0.0], [0.05, 0.0], [0.2, 0.0]], r'row 2 \(from 0\): a makes a step of 0.15, bey'),
+        ([[0.3, 0.0]], r'row 0 \(from 0\): a makes a distance from the measured state of 0.3, '),
+        ([[0.0, -1.1]], r'row 0 \(from 0\): b is -1.1, outside \[-1, 1\]'),
+        ([[0.0, 0.0, 0.0]], r'row 0 \(from 0\) has \(3,\) values; 2 were expected'),
     ],
 )
 def test_g4_a_chunk_with_one_bad_row_is_refused_whole(values: Any, reason: str) -> None:

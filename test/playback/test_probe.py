@@ -136,7 +136,7 @@ LIMITS = Limits(('j',), *(np.array([x]) for x in (-1.0, 1.0, 1.0, 1.0)))
         (
             rows(np.array([7.0])),
             Layers(player(guard=Guard({'arm': LIMITS}, 100 * MS))),
-            'no row of the chunk was played: row 0',
+            'no row of the chunk was played: row 0 (from 0)',
         ),
     ],
 )

@@ -115,7 +115,7 @@ def test_values_are_clipped_to_the_bounds_with_a_warning() -> None:
     answer = answered(Arm([[0, 0], [1.5, -3]]))
     assert answer.outputs['steps'][1]['values'] == [1.0, -2.0]
     assert answer.body['warnings'] == [
-        'clipped 2 values to the bounds: the first is row 1, dimension 0, 1.5 to 1'
+        'clipped 2 values to the bounds: the first is row 1 (from 0), dimension 0, 1.5 to 1'
     ]
 
 
