@@ -8,6 +8,7 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from seq_harness.inputs import Verdict
 from seq_harness.ros.subscribing import Tell
 
@@ -17,6 +18,22 @@ LOOK_S = 0.2
 NAME = 'commands'
 """The name under which another publisher is told."""
 
+UNKNOWN = ('', '_NODE_NAME_UNKNOWN_', '_CREATED_BY_BARE_DDS_APP_')
+"""What a node's name is until discovery knows it, and where a publisher belongs to no node."""
+
+
+def node_name(info: TopicEndpointInfo) -> str:
+    """
+    Return the full name of the node that an endpoint of a topic belongs to.
+
+    An endpoint can be known before its node is, or belong to none: it is then called by what is
+    known of it, its type and the id of its process.
+    """
+    if info.node_name not in UNKNOWN:
+        return f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+    gid = ''.join(f'{byte:02x}' for byte in info.endpoint_gid[:12])
+    return f'a participant whose node is not known (yet) ({info.topic_type}, id {gid})'
+
 
 class Ownership:
     """
@@ -25,11 +42,22 @@ class Ownership:
     The executor's thread owns it. What another machine publishes is seen once discovery has.
     """
 
-    def __init__(self, node: Node, publishers: Sequence[Publisher], policy: str) -> None:
-        """`policy` is `stop`, `refuse` or `warn`, as the parameter on_other_publisher says."""
+    def __init__(
+        self,
+        node: Node,
+        publishers: Sequence[Publisher],
+        policy: str,
+        known: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        """
+        Take `stop`, `refuse` or `warn`, as the parameter on_other_publisher says.
+
+        `known` returns the identifiers, in hex, of publishers that may be there: the watchdog's.
+        """
         self._node = node
         self._publishers = list(publishers)
         self._policy = policy
+        self._known = known
 
     def refusal(self) -> str:
         """Say why an episode may not start now; empty if it may."""
@@ -65,10 +93,11 @@ class Ownership:
 
     def _others_on(self, topic: str) -> list[str]:
         """Name the nodes that publish on a topic beside us; our own name counts once."""
-        own = self._node.get_fully_qualified_name()
+        own, known = self._node.get_fully_qualified_name(), self._known()
         names = [
-            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            node_name(info)
             for info in self._node.get_publishers_info_by_topic(topic)
+            if bytes(info.endpoint_gid).hex() not in known
         ]
         if own in names:
             names.remove(own)

@@ -15,6 +15,7 @@ from seq_harness.contract.msgpack import pack
 from seq_harness.inputs import Inputs
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.findings import fault, Finding, ok, warning
+from seq_harness.ros.ownership import node_name
 from seq_harness.ros.pacing import request_fifo
 from seq_harness.ros.preflight_inputs import InputCheck, state_findings
 from seq_harness.ros.process import keep_large_blocks
@@ -54,14 +55,14 @@ def spin(node: Node, seconds: float) -> None:
 def command_findings(node: Node, name: str, topic: str, preview: bool) -> Iterator[Finding]:
     """Say who listens to a command topic, and who else commands there (G45)."""
     subject, full = f'channel {name}', node.resolve_topic_name(topic)
-    others = sorted({i.node_name for i in node.get_publishers_info_by_topic(topic)})
+    others = sorted(set(map(node_name, node.get_publishers_info_by_topic(topic))))
     if others:
         yield fault(
             subject,
             f'{full} is commanded by {", ".join(others)} already',
             'stop the other commander: two of them fight over the arm',
         )
-    listeners = sorted({i.node_name for i in node.get_subscriptions_info_by_topic(topic)})
+    listeners = sorted(set(map(node_name, node.get_subscriptions_info_by_topic(topic))))
     if listeners:
         yield ok(subject, f'{full} is taken by {", ".join(listeners)}')
     else:

@@ -11,6 +11,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from seq_harness.ros.findings import fault, Finding, Severity, table, worst
+from seq_harness.ros.overrides import refuse_lost_values
 from seq_harness.ros.parameters import read_settings
 from seq_harness.ros.preflight import check
 from seq_harness.settings.parameters import SettingsError
@@ -33,17 +34,19 @@ def main(arguments: Sequence[str], *, as_json: bool, watch_s: float) -> int:
 
 
 def _findings(context: Context, arguments: Sequence[str], watch_s: float) -> list[Finding]:
+    given = ['--ros-args', *arguments]
     try:
         node = Node(
             'harness',
             context=context,
-            cli_args=['--ros-args', *arguments],
+            cli_args=given,
             allow_undeclared_parameters=True,
             automatically_declare_parameters_from_overrides=True,
         )
     except Exception as error:
         return [fault('parameters', str(error), 'correct the parameter file, or its path')]
     try:
+        refuse_lost_values(node, given)
         return check(node, read_settings(node), watch_s)
     except SettingsError as error:
         return [fault('parameters', str(error), 'correct the parameter file')]

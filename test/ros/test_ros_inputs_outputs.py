@@ -13,12 +13,14 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from sensor_msgs.msg import JointState
 from seq_harness.inputs import Verdict
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.uplink import Step
 from seq_harness.ros.chunks import ChunkTopic
 from seq_harness.ros.commanding import Commanding
+from seq_harness.ros.ownership import node_name
 from seq_harness.ros.subscribing import InputSubscription, Losses
 from std_msgs.msg import Float64MultiArray, String
 from support.robots import MS, S, settings_of
@@ -133,6 +135,15 @@ def test_g45_another_publisher_has_a_start_refused_by_name(graph: Graph) -> None
     made, _ = commanding(graph, 'refuse')
     graph.until(lambda: bool(made.ownership.refusal()), 'the other publisher')
     assert 'commands /commands, by /teleop: stop it' in made.ownership.refusal()
+
+
+@pytest.mark.parametrize('unknown', ['_NODE_NAME_UNKNOWN_', '', '_CREATED_BY_BARE_DDS_APP_'])
+def test_g45_a_publisher_without_a_known_node_is_called_by_what_is_known(unknown: str) -> None:
+    info = TopicEndpointInfo(
+        node_name=unknown, topic_type='std_msgs/msg/Float64', endpoint_gid=[1, 15] + [0] * 14
+    )
+    assert 'UNKNOWN' not in node_name(info)
+    assert 'std_msgs/msg/Float64, id 010f00' in node_name(info)
 
 
 def test_g45_another_publisher_that_comes_during_a_run_ends_it(graph: Graph) -> None:
