@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     process: Process | None = None
     try:
         process = Process(argv)
-        node = HarnessNode()
+        node = HarnessNode(arguments=sys.argv[1:] if argv is None else argv)
     except Exception as error:
         # Whatever keeps the node from being made lies in its arguments or its parameter file.
         print(f'harness: {_told(error)}', file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 import json
 from typing import Any
@@ -19,6 +19,7 @@ from seq_harness.ros.chunks import ChunkTopic
 from seq_harness.ros.connecting import Connected, Connector
 from seq_harness.ros.diagnostics import array, Facts, is_wanted_end
 from seq_harness.ros.live_loop import LiveLoop
+from seq_harness.ros.overrides import refuse_lost_values
 from seq_harness.ros.pacing import SimulatedPacer
 from seq_harness.ros.parameters import read_settings
 from seq_harness.ros.robot_description import bounded_by_description
@@ -47,9 +48,13 @@ class HarnessNode(LifecycleNode):
     waits.
     """
 
-    def __init__(self, name: str = 'harness', **kwargs: Any) -> None:
+    def __init__(
+        self, name: str = 'harness', *, arguments: Sequence[str] = (), **kwargs: Any
+    ) -> None:
         """
-        Read and declare the parameters; keywords are those of a lifecycle node.
+        Read and declare the parameters; other keywords are those of a lifecycle node.
+
+        With the process's own `arguments` a value that ROS did not take over is refused.
 
         Raises
         ------
@@ -63,6 +68,7 @@ class HarnessNode(LifecycleNode):
             automatically_declare_parameters_from_overrides=True,
             **kwargs,
         )
+        refuse_lost_values(self, arguments)
         self.settings = read_settings(self)
         self._instruction: str = self.settings['instruction']
         self._connector = Connector(self.settings, self._say)

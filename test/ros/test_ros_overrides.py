@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from seq_harness.ros.overrides import refuse_lost_values
 from seq_harness.settings import SettingsError
+from support.sources import ROOT
 import yaml
 
 
@@ -99,3 +102,17 @@ def test_what_ros_takes_over_is_no_fault(
 def test_a_file_for_other_nodes_is_no_fault(context: Context, tmp_path: Path) -> None:
     files = [*file(tmp_path, 'a.yaml', rate_hz=20), *file(tmp_path, 'b.yaml', 'arm', rate_hz=1.5)]
     assert checked(context, *files) == {'rate_hz': 20}
+
+
+def test_g22_the_node_ends_with_what_ros_dropped_and_so_does_preflight(tmp_path: Path) -> None:
+    params = tmp_path / 'a.yaml'
+    params.write_text((ROOT / 'config' / 'demo.yaml').read_text().replace('20.0', '20'))
+    seq_harness = [sys.executable, '-m', 'seq_harness.cli.main']
+    given = ['--params-file', str(params)]
+    more = ['-p', 'rate_hz:=30.5']
+    for command in (['harness', '--ros-args', *given, *more], ['preflight', *given, '--', *more]):
+        done = subprocess.run(
+            [*seq_harness, *command], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        assert "parameter 'rate_hz' is given as 30.5" in done.stdout + done.stderr
