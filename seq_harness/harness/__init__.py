@@ -3,7 +3,14 @@
 from seq_harness.harness.holding import Unavailable
 from seq_harness.harness.loop import Clock, Harness
 from seq_harness.harness.manual import Manual, ManualGuard
-from seq_harness.harness.requests import Hold, OnInstruction, RequestAnswer, StartAnswer
+from seq_harness.harness.parts import Parts
+from seq_harness.harness.requests import (
+    Hold,
+    OnInstruction,
+    RequestAnswer,
+    Requests,
+    StartAnswer,
+)
 from seq_harness.harness.running import Limits, Opened, Report, State, Timing
 
 __all__ = [
@@ -15,8 +22,10 @@ __all__ = [
     'ManualGuard',
     'OnInstruction',
     'Opened',
+    'Parts',
     'Report',
     'RequestAnswer',
+    'Requests',
     'StartAnswer',
     'State',
     'Timing',

@@ -28,16 +28,13 @@ class Holding:
         *,
         manual: Manual | None,
         unavailable: Unavailable,
-        muted: Callable[[], bool],
         on_change: Callable[[], None],
     ) -> None:
-        """`muted` tells whether nothing may go out any more."""
         self._requests = requests
         self._inputs = inputs
         self._outputs = outputs
         self._manual = manual
         self._unavailable = unavailable
-        self._muted = muted
         self._on_change = on_change
 
     def apply(self, running: Running, snapshot: Snapshot, now: int) -> None:
@@ -78,7 +75,7 @@ class Holding:
     def stop_motion(self, running: Running, now: int) -> None:
         """End the motion that is under way; positions hold by themselves."""
         commands = running.opened.player.stop_commands(now)
-        if commands and not self._muted():
+        if commands and not self._requests.withheld:
             self._outputs.publish(self._outputs.encode(commands))
 
     def unready(self, snapshot: Snapshot, now: int) -> str | None:

@@ -59,12 +59,15 @@ class Harness:
         manual: ManualGuard | None = None,
         unavailable: Unavailable = lambda snapshot: None,
         reap: Callable[[float], int] = lambda within_s: 0,
+        look: Callable[[], Snapshot] | None = None,
+        requests: Requests | None = None,
     ) -> None:
         """
         Take the parts that outlive an episode.
 
         `wake` ends the driver's sleep; `on_change` hears of a new state, from any thread; `reap`
-        waits so many seconds for calls that were given up, and returns how many still run (R56).
+        waits so many seconds for calls that were given up, and returns how many still run (R56);
+        `look` is how rounds look at the inputs, and `requests` where requests are kept.
         """
         self._clock = clock
         self._inputs = inputs
@@ -72,23 +75,22 @@ class Harness:
         self._spec = spec
         self._open_episode = open_episode
         self._limits = limits
-        self._instruction = instruction  # replaced whole by any thread
         self._wake = wake
         self._on_change = on_change
         self._on_instruction = on_instruction
         self.manual = None if manual is None else Manual(manual, outputs)
         """What became of manual commands; None where none may pass."""
         self._reap = reap
-        self._preparing = Preparing(inputs, outputs, spec)
-        self._requests = Requests()
-        self._withheld = False  # set by any thread, never cleared while an episode runs
+        self._look = look or inputs.snapshot
+        self._preparing = Preparing(inputs, outputs, spec, self._look)
+        self._requests = requests or Requests()
+        self._requests.instruct(instruction)
         self._holding = Holding(
             self._requests,
             inputs,
             outputs,
             manual=self.manual,
             unavailable=unavailable,
-            muted=lambda: self._withheld,
             on_change=on_change,
         )
         self._running: Running | None = None  # owner: the paced thread
@@ -100,18 +102,13 @@ class Harness:
 
     def instruct(self, text: str) -> None:
         """Set the instruction that the next act carries; ask for it at once, if so configured."""
-        changed = text != self._instruction
-        self._instruction = text
+        changed = self._requests.instruct(text)
         if changed and self._on_instruction is OnInstruction.REPLAN:
             self.replan()
 
     def start(self) -> RequestAnswer:
         """Ask for an episode; a second one while one is live is refused (R48)."""
-        answer = self._requests.start()
-        if answer.accepted:
-            self._withheld = False
-            self._wake()
-        return answer
+        return self._woken(self._requests.start())
 
     def stop(self, reason: str) -> bool:
         """Ask for the end of the live episode; tell whether there is one."""
@@ -122,7 +119,7 @@ class Harness:
 
     def withhold(self, reason: str) -> None:
         """Let nothing more out, even if the loop is stuck, and end the episode."""
-        self._withheld = True
+        self._requests.withhold()
         self.stop(reason)
 
     def pause(self) -> RequestAnswer:
@@ -210,7 +207,7 @@ class Harness:
         The round goes by the inputs as they are now, unless it comes early or much too late.
         """
         if self._running is not None:
-            self._preparing.prepare(self._running, instant_ns, self._instruction)
+            self._preparing.prepare(self._running, instant_ns, self._requests.instruction)
 
     def close(self, reason: str) -> None:
         """End what is live or was asked for, once no thread calls `round` any more (R49)."""
@@ -280,8 +277,8 @@ class Harness:
         end = self._terminal(running, start)
         if end is not None:
             return end, start
-        ready = self._preparing.take(start, self._instruction)
-        snapshot = self._inputs.snapshot() if ready is None else ready.snapshot
+        ready = self._preparing.take(start, self._requests.instruction)
+        snapshot = self._look() if ready is None else ready.snapshot
         self._holding.apply(running, snapshot, start)
         if running.hold is not None:
             return None, min(running.deadline_ns or start + CEILING_NS, start + CEILING_NS)
@@ -304,14 +301,14 @@ class Harness:
         commands = self._requests.take_manual(running.hold if running is not None else None)
         if commands is None or self.manual is None:
             return
-        snapshot = self._inputs.snapshot()
+        snapshot = self._look()
         reason = (
             self._holding.unready(snapshot, now) if now else 'no_time: the clock has not begun'
         )
         if reason is not None:
             self.manual.refuse(reason.partition(':')[0], reason)
             return
-        observation = self._spec.observe(snapshot, now, self._instruction)
+        observation = self._spec.observe(snapshot, now, self._requests.instruction)
         self.manual.send(commands, observation, now)
 
     def _terminal(self, running: Running, now: int) -> str | None:
@@ -334,7 +331,7 @@ class Harness:
         opened = running.opened
         t = self._clock.now_ns()
         ahead = None if ready is None else ready.observation
-        observation = ahead or self._spec.observe(snapshot, t, self._instruction)
+        observation = ahead or self._spec.observe(snapshot, t, self._requests.instruction)
         observation.t_ns = t
         chunks = opened.player.statistics.chunks
         commands, resume_at_ns = opened.session(observation, t)
@@ -368,7 +365,7 @@ class Harness:
             encoded = self._outputs.encode(commands)
         now = self._clock.now_ns()
         past = running.deadline_ns is not None and now >= running.deadline_ns
-        if past or self._withheld or self._requests.interrupts:
+        if past or self._requests.withheld or self._requests.interrupts:
             running.withheld += 1
             return
         self._outputs.publish(encoded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 import logging
 
@@ -37,8 +38,16 @@ class Prepared:
 class Preparing:
     """Make things ready for one instant; the paced thread's alone."""
 
-    def __init__(self, inputs: Inputs, outputs: Outputs, spec: ObservationSpec) -> None:
+    def __init__(
+        self,
+        inputs: Inputs,
+        outputs: Outputs,
+        spec: ObservationSpec,
+        look: Callable[[], Snapshot],
+    ) -> None:
+        """`look` is how the inputs are looked at."""
         self._inputs = inputs
+        self._look = look
         self._outputs = outputs
         self._spec = spec
         self._ready: Prepared | None = None
@@ -48,7 +57,7 @@ class Preparing:
         self._ready = None
         if running.waiting or running.hold is not None:
             return
-        snapshot = self._inputs.snapshot()
+        snapshot = self._look()
         if self._inputs.missing(snapshot) or self._inputs.stale(snapshot, instant_ns):
             return
         expiry_ns = self._inputs.expiry_ns(snapshot)

@@ -58,6 +58,8 @@ class Requests:
         self._replan = False  # under _lock
         self._restart = False  # under _lock
         self._manual: Commands | None = None  # under _lock
+        self._withheld = False  # set by any thread, never cleared while an episode runs
+        self._instruction = ''  # replaced whole by any thread
 
     @property
     def stop_reason(self) -> str | None:
@@ -69,6 +71,26 @@ class Requests:
         """Whether what a round is about to send is not wanted any more."""
         return self._stop is not None or self._hold is not None
 
+    @property
+    def withheld(self) -> bool:
+        """Whether nothing may go out any more until the next start."""
+        return self._withheld
+
+    @property
+    def instruction(self) -> str:
+        """Return what the next act is to carry."""
+        return self._instruction
+
+    def instruct(self, text: str) -> bool:
+        """Set the instruction; tell whether it is another one."""
+        changed = text != self._instruction
+        self._instruction = text
+        return changed
+
+    def withhold(self) -> None:
+        """Let nothing more out until the next start."""
+        self._withheld = True
+
     def start(self) -> RequestAnswer:
         """Ask for an episode; a second one while one is live is refused (R48)."""
         with self._lock:
@@ -76,6 +98,7 @@ class Requests:
                 return RequestAnswer(False, 'an episode is running: stop it first')
             self._clear()
             self._busy = self._start = True
+            self._withheld = False
         return ACCEPTED
 
     def stop(self, reason: str) -> bool:

@@ -90,7 +90,8 @@ class Emitter:
                 self._statistics.note_join(self._kinds[name].distance(before, value))
 
     def stop(self, t: int) -> Commands:
-        """Return zero for every rate, and a hold for every whole-chunk plan."""
+        """Return zero for every rate, and a hold for every whole-chunk plan; these are no rows."""
+        self.begin_round()
         return {**self._starvation.zeros(self.record), **self._whole.holds(self.record, t)}
 
     def whole(self, plan: Plan | None, t: int) -> Commands:
