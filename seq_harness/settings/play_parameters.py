@@ -124,7 +124,8 @@ PLAY = (
     ),
     Parameter(
         'max_starved_s', Kind.DOUBLE, 0.0, 'An episode without rows for this long ends, in '
-        'seconds; 0 for no bound.', 0.0, 3600.0,
+        'seconds; 0 for no bound. A first act that is still under way is no starvation: '
+        'act_timeout_s bounds it.', 0.0, 3600.0,
     ),
     Parameter(
         'decelerate_s', Kind.DOUBLE, 0.3, 'For starvation decelerate: how long coming to rest '

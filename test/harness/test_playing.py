@@ -10,7 +10,7 @@ from seq_harness.contract import Actions, WorkerDeclaration
 from seq_harness.pipeline import DeclarationRefused, Pipeline
 from seq_harness.pipeline.playing import Playing
 from seq_harness.playback.horizon import Horizon
-from seq_harness.playback.uplink import Step
+from seq_harness.playback.uplink import ActAbandoned, Step
 from seq_harness.settings.parameters import SettingsError
 from support.robots import Bench, MS, S, settings_of
 
@@ -128,6 +128,16 @@ def test_without_any_rows_the_figures_tell_the_starved_time_and_the_limit_ends_i
     bench.begin()
     bench.give()
     bench.until(T0 + 1 * S)
+    assert bench.reason == 'starved: no rows for 0.4 s'
+
+
+def test_g27_a_slow_first_act_is_no_starvation_and_one_that_is_given_up_begins_it() -> None:
+    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench.begin()
+    bench.until(T0 + 2 * S)
+    assert bench.live, 'act_timeout_s bounds an act that is under way'
+    bench.answers[-1].fail(ActAbandoned('no answer within 2 s'))
+    bench.until(T0 + 3 * S)
     assert bench.reason == 'starved: no rows for 0.4 s'
 
 
