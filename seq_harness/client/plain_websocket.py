@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 import logging
@@ -33,6 +33,12 @@ CLOSE_S = 1.0
 
 CHUNK_BYTES = 1 << 16
 """The most that is received at once."""
+
+PROGRESS_S = 10.0
+"""How often whoever waits for a message is told that none came yet."""
+
+Waiting = Callable[[float], None]
+"""Told for how long a message has been waited for, in seconds."""
 
 wire_log = logging.getLogger('seq_harness.client.websocket')
 # At DEBUG the library logs the headers of the handshake, and with them the token.
@@ -114,7 +120,7 @@ class PlainWebsocket:
             self.abort()
             raise ConnectionLost(self._told(error), sent=False) from error
 
-    def receive(self, deadline_s: float) -> Message:
+    def receive(self, deadline_s: float, waiting: Waiting | None = None) -> Message:
         """
         Return the next message. Call it within `used`.
 
@@ -128,15 +134,19 @@ class PlainWebsocket:
         """
         began_s = time.monotonic()
         try:
-            return self._next_message(deadline_s)
+            while not any(frame.fin for frame in self._frames):
+                self._wait_on(began_s, deadline_s, waiting)
         except TimeoutError:
             self.abort()
             waited_s = max(0.0, deadline_s - began_s)
-            raise AnswerTimedOut(f'no answer came within {waited_s:g} s') from None
+            raise AnswerTimedOut(f'no answer came within {waited_s:.3g} s') from None
         except (WebSocketException, OSError) as error:
             raise ConnectionLost(self._told(error), sent=True) from error
+        return self._next_message()
 
-    def exchange(self, message: bytes, within_s: float, cancel: Cancel) -> Message:
+    def exchange(
+        self, message: bytes, within_s: float, cancel: Cancel, waiting: Waiting | None = None
+    ) -> Message:
         """
         Send a message and return the next one of the peer.
 
@@ -149,10 +159,14 @@ class PlainWebsocket:
         deadline_s = time.monotonic() + within_s
         with self._using, cancel.calling(self.abort):
             self.send(message, deadline_s)
-            try:
-                return self.receive(deadline_s)
-            except AnswerTimedOut:
-                raise AnswerTimedOut(f'no answer came within {within_s:g} s') from None
+            return self.receive(deadline_s, waiting)
+
+    def next_message(
+        self, within_s: float, cancel: Cancel, waiting: Waiting | None = None
+    ) -> Message:
+        """Return what the peer sends without being asked; raises as `exchange`."""
+        with self._using, cancel.calling(self.abort):
+            return self.receive(time.monotonic() + within_s, waiting)
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
@@ -185,16 +199,25 @@ class PlainWebsocket:
         """Return what the peer agreed to speak, if it was asked."""
         return self._protocol.subprotocol
 
-    def _next_message(self, deadline_s: float) -> Message:
+    def _wait_on(self, began_s: float, deadline_s: float, waiting: Waiting | None) -> None:
+        """Read what comes next; without anything, say so every now and then."""
+        if self._protocol.state is not State.OPEN:
+            raise self._closed()
+        until_s = deadline_s
+        if waiting is not None:
+            until_s = min(deadline_s, time.monotonic() + PROGRESS_S)
+        try:
+            self._read_on(until_s)
+        except TimeoutError:
+            if waiting is None or time.monotonic() >= deadline_s:
+                raise
+            waiting(time.monotonic() - began_s)
+
+    def _next_message(self) -> Message:
         pieces: list[bytes] = []
-        is_text = False
+        is_text = self._frames[0].opcode is Opcode.TEXT
         while True:
-            while not self._frames:
-                if self._protocol.state is not State.OPEN:
-                    raise self._closed()
-                self._read_on(deadline_s)
             frame = self._frames.popleft()
-            is_text = is_text or frame.opcode is Opcode.TEXT
             pieces.append(bytes(frame.data))
             if frame.fin:
                 return Message(pieces[0] if len(pieces) == 1 else b''.join(pieces), is_text)

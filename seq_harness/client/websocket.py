@@ -9,7 +9,7 @@ from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.packing import pieces_of
 from seq_harness.client.plain_websocket import connected_websocket, Message, PlainWebsocket
-from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, Parts, Reply
+from seq_harness.client.transport import ConnectionLost, Parts, Reply
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 
@@ -50,7 +50,7 @@ class WebsocketConnection:
             self._id += 1
             self._socket.send(_request(self._id, method, parts, request_id), deadline_s)
             while True:
-                number, reply = self._receive(deadline_s, within_s)
+                number, reply = self._receive(deadline_s)
                 if number == self._id:
                     return reply
 
@@ -62,11 +62,9 @@ class WebsocketConnection:
         """Say goodbye and end the connection."""
         self._socket.close()
 
-    def _receive(self, deadline_s: float, within_s: float) -> tuple[int, Reply]:
+    def _receive(self, deadline_s: float) -> tuple[int, Reply]:
         try:
             return _read(self._socket.receive(deadline_s))
-        except AnswerTimedOut:
-            raise AnswerTimedOut(f'no answer came within {within_s:g} s') from None
         except MsgpackError as error:
             self.abort()
             raise ConnectionLost(f'an answer could not be read: {error}', sent=True) from error
