@@ -17,6 +17,7 @@ from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings.parameter import SettingsError
 
 SEQUENCE = 'seq_harness.client.sequence:SequencePolicy'
+POSITRONIC = 'seq_harness.client.positronic:PositronicPolicy'
 
 WIRES: Mapping[str, str] = {
     'ws': SEQUENCE,
@@ -27,9 +28,28 @@ WIRES: Mapping[str, str] = {
     'seq+wss': SEQUENCE,
     'seq+http': SEQUENCE,
     'seq+https': SEQUENCE,
+    'positronic+ws': POSITRONIC,
+    'positronic+wss': POSITRONIC,
     'embedded': 'seq_harness.client.embedded:EmbeddedPolicy',
+    'openpi+ws': 'seq_harness.client.openpi:openpi_policy',
+    'openpi+wss': 'seq_harness.client.openpi:openpi_policy',
+    'roboarena+ws': 'seq_harness.client.roboarena:roboarena_policy',
 }
-"""Scheme to MODULE:CLASS, imported when it is chosen: one line a wire."""
+"""Scheme to MODULE:CLASS or function, imported when it is chosen: one line a wire."""
+
+SERVER_PARAMETERS = (
+    'server_preset',
+    'server_keys',
+    'server_columns',
+    'server_rows_key',
+    'server_keeps_state',
+    'server_action_space',
+    'server_first_camera',
+)
+"""What is told to the wires whose servers declare too little of themselves."""
+
+TOLD = ('openpi', 'roboarena')
+"""The first part of their schemes."""
 
 
 class UnknownScheme(ValueError):
@@ -123,6 +143,7 @@ def open_policy(settings: Parameters, say: Callable[[str], None] | None = None) 
             max_request_age_s=settings['max_request_age_s'],
             reconnect_s=settings['reconnect_s'],
             on_state=say,
+            **_server(settings[where], settings),
             **options,
         )
 
@@ -143,7 +164,7 @@ def _read(settings: Parameters, parameter: str, read: Callable[[str], Any]) -> A
 
 def policy_at(url: str, **options: Any) -> Policy:
     """
-    Make the client of the wire that `url` names; `options` are those of its class.
+    Make the client of the wire that `url` names; `options` are those that it takes.
 
     Raises
     ------
@@ -154,6 +175,13 @@ def policy_at(url: str, **options: Any) -> Policy:
     module, _, name = WIRES[scheme_of(url)].partition(':')
     policy: Policy = getattr(import_module(module), name)(url, **options)
     return policy
+
+
+def _server(url: str, settings: Parameters) -> dict[str, Any]:
+    """Return what is told to the wires whose servers declare too little of themselves."""
+    if scheme_of(url).partition('+')[0] not in TOLD:
+        return {}
+    return {'server': {name: settings[name] for name in SERVER_PARAMETERS}}
 
 
 def _token(path: str) -> str | None:

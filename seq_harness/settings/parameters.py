@@ -9,6 +9,7 @@ from seq_harness.settings.output_types import FLOAT64_MULTI_ARRAY, JOINT_TRAJECT
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from seq_harness.settings.play_parameters import PLAY
 from seq_harness.settings.safety_parameters import SAFETY
+from seq_harness.settings.server_parameters import SERVER
 from seq_harness.settings.worker_parameters import WORKER
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
 
 GENERAL = (
     *WORKER,
+    *SERVER,
     Parameter(
         'autostart', Kind.BOOL, True, 'Configure and activate the node by itself; false leaves '
         'that to a lifecycle manager. An episode starts only by ~/start.',

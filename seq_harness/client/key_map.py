@@ -1,0 +1,277 @@
+"""The robot's observation in a server's own keys, and its answer as declared rows: one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+import json
+from typing import Any, Literal
+import uuid
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from seq_harness.client.key_presets import PRESET_COLUMNS, PRESETS
+from seq_harness.contract.camera import Camera
+from seq_harness.contract.connect import WorkerDeclaration
+from seq_harness.contract.own_io import Actions, Observations, Stream
+from seq_harness.playback.channels import END
+
+ROWS = 'actions'
+"""The key under which an answer's rows are handed on."""
+
+ROW_KEYS = (ROWS, 'action')
+"""Where servers put their rows, unless they answer the bare array."""
+
+FROM = 'from'
+
+Path = tuple[str, ...]
+"""A server's key; more than one name where its observation is nested."""
+
+
+class KeyMapRefused(ValueError):
+    """A key map that is wrong, or an observation or answer that is not as it says."""
+
+
+class Entry(BaseModel):
+    """What one key of the server holds."""
+
+    model_config = ConfigDict(extra='forbid', populate_by_name=True, frozen=True)
+
+    sources: tuple[str, ...] = Field(alias='from', min_length=1)
+    """Own keys; the numbers of several are joined in this order."""
+    camera: Camera | None = None
+    """The size that a frame is fitted to."""
+    layout: Literal['hwc', 'chw'] = 'hwc'
+    length: int | None = Field(default=None, ge=1)
+    """How many numbers the server reads."""
+    dtype: Literal['float32', 'float64'] = 'float32'
+
+    @classmethod
+    def of(cls, own: str, length: int | None = None) -> Entry:
+        """Take what one own key holds."""
+        return cls.model_validate({FROM: (own,), 'length': length})
+
+
+@dataclass(frozen=True)
+class KeyMap:
+    """
+    How a server's observation is made of the robot's, and its answer read.
+
+    Without entries the robot's own keys are sent as they are.
+    """
+
+    entries: Mapping[Path, Entry]
+    columns: tuple[str, ...] = ()
+    """Names of the columns of a row, in the server's order; empty takes those of the channels."""
+    rows_key: str = ''
+    """Where an answer holds its rows; empty looks for `actions`, `action` or a bare array."""
+
+    def declaration(self, hz: float | None = None) -> WorkerDeclaration:
+        """
+        Say what the server reads, in the robot's own keys, and what it answers.
+
+        Raises
+        ------
+        KeyMapRefused
+            One camera is wanted in two sizes.
+
+        """
+        return WorkerDeclaration(
+            instance=uuid.uuid4().hex,
+            io=self.describe()[:4000],
+            observations=Observations(self._streams() if self.entries else None),
+            actions=Actions(key=ROWS, hz=hz),
+            columns=list(self.columns) or None,
+        )
+
+    def request(self, observation: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Make the server's observation: frames uint8, numbers as the entry says, texts as they are.
+
+        Raises
+        ------
+        KeyMapRefused
+            A value is missing or of another form; names both sides.
+
+        """
+        if not self.entries:
+            return dict(observation)
+        made: dict[str, Any] = {}
+        for path, entry in self.entries.items():
+            within = made
+            for name in path[:-1]:
+                within = within.setdefault(name, {})
+            within[path[-1]] = _value(path, entry, observation)
+        return made
+
+    def answer(self, answer: Any) -> dict[str, Any]:
+        """
+        Return the answer's rows under `actions`, and the reason of an end if it carries one.
+
+        Raises
+        ------
+        KeyMapRefused
+            The answer holds no rows where they were looked for.
+
+        """
+        if not isinstance(answer, Mapping):
+            if self.rows_key or not isinstance(answer, (np.ndarray, list)):
+                raise self._no_rows(type(answer).__name__)
+            return {ROWS: answer}
+        keys = (self.rows_key,) if self.rows_key else ROW_KEYS
+        key = next((key for key in keys if key in answer), None)
+        if key is None:
+            raise self._no_rows(f'a mapping with the keys {sorted(map(str, answer))}')
+        end = answer.get(END)
+        return {ROWS: answer[key], **({END: end} if isinstance(end, str) else {})}
+
+    def describe(self) -> str:
+        """Say which own keys go to which of the server's."""
+        if not self.entries:
+            return 'the own keys are sent as they are'
+        lines = [
+            f'{" + ".join(entry.sources)} -> {shown(path)}' for path, entry in self.entries.items()
+        ]
+        return 'sent as ' + ', '.join(lines)
+
+    def _streams(self) -> dict[str, Stream]:
+        cameras: dict[str, Camera | None] = {}
+        for path, entry in self.entries.items():
+            for source in entry.sources:
+                if cameras.setdefault(source, entry.camera) != entry.camera:
+                    raise KeyMapRefused(
+                        f'{source!r} is wanted in two sizes, the other for {shown(path)}: give '
+                        'both the same camera, or make a second input of the topic'
+                    )
+        return {key: Stream(camera=camera) for key, camera in cameras.items()}
+
+    def _no_rows(self, came: str) -> KeyMapRefused:
+        wanted = (
+            f'under {self.rows_key!r}'
+            if self.rows_key
+            else f'under one of {list(ROW_KEYS)}, or a bare array'
+        )
+        return KeyMapRefused(
+            f'rows were expected {wanted}, and the server answered {came}: set server_rows_key'
+        )
+
+
+def read_key_map(server: Mapping[str, Any]) -> KeyMap:
+    """
+    Read the parameters `server_preset`, `server_keys`, `server_columns` and `server_rows_key`.
+
+    What `server_keys` says is put over the preset.
+
+    Raises
+    ------
+    KeyMapRefused
+        The preset is unknown, or `server_keys` is no JSON object of entries.
+
+    """
+    preset = server.get('server_preset', '')
+    if preset and preset not in PRESETS:
+        raise KeyMapRefused(
+            f'server_preset: one of {sorted(PRESETS)} was expected, got {preset!r}'
+        )
+    entries = _read(PRESETS.get(preset, {}))
+    entries.update(read_entries(server.get('server_keys', '')))
+    chosen = {path: entry for path, entry in entries.items() if entry is not None}
+    columns = tuple(server.get('server_columns', ())) or PRESET_COLUMNS.get(preset, ())
+    return KeyMap(chosen, columns, server.get('server_rows_key', ''))
+
+
+def read_entries(keys: str) -> dict[Path, Entry | None]:
+    """
+    Read `server_keys`; None is a key that is not to be sent.
+
+    Raises
+    ------
+    KeyMapRefused
+        It is no JSON object of entries.
+
+    """
+    try:
+        said = json.loads(keys or '{}')
+    except ValueError as error:
+        raise KeyMapRefused(f'server_keys: a JSON object was expected: {error}') from None
+    if not isinstance(said, dict):
+        raise KeyMapRefused(f'server_keys: a JSON object was expected, got {keys[:80]!r}')
+    return _read(said)
+
+
+def shown(path: Path) -> str:
+    """Return a server's key for people."""
+    return repr('.'.join(path))
+
+
+def _read(said: Mapping[str, Any]) -> dict[Path, Entry | None]:
+    return dict(_entries((), said))
+
+
+def _entries(above: Path, said: Mapping[str, Any]) -> Iterator[tuple[Path, Entry | None]]:
+    for name, value in said.items():
+        path = (*above, name)
+        if value is None:
+            yield path, None
+        elif isinstance(value, str):
+            yield path, _entry(path, {FROM: (value,)})
+        elif isinstance(value, Mapping) and FROM not in value:
+            yield from _entries(path, value)
+        else:
+            yield path, _entry(path, value)
+
+
+def _entry(path: Path, said: Any) -> Entry:
+    if isinstance(said, Mapping) and isinstance(said.get(FROM), str):
+        said = {**said, FROM: (said[FROM],)}
+    try:
+        return Entry.model_validate({FROM: said} if isinstance(said, list) else said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = '.'.join(map(str, first['loc']))
+        raise KeyMapRefused(
+            f'server_keys: {shown(path)} is an own key, a list of them, or an object with '
+            f'{FROM!r} and perhaps camera, layout, length and dtype; {where}: {first["msg"]}'
+        ) from None
+
+
+def _value(path: Path, entry: Entry, observation: Mapping[str, Any]) -> Any:
+    missing = [key for key in entry.sources if key not in observation]
+    if missing:
+        raise KeyMapRefused(
+            f'{shown(path)} is made of {list(entry.sources)}; the robot has {sorted(observation)}'
+        )
+    values = [observation[key] for key in entry.sources]
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    arrays = [np.asarray(value) for value in values]
+    if any(array.dtype.kind not in 'biuf' for array in arrays):
+        raise _wrong(path, entry, arrays, 'numbers or a frame were expected')
+    if entry.camera is not None or arrays[0].ndim == 3:
+        return _frame(path, entry, arrays)
+    return _numbers(path, entry, arrays)
+
+
+def _frame(path: Path, entry: Entry, arrays: list[Any]) -> Any:
+    if len(arrays) != 1 or arrays[0].ndim != 3:
+        raise _wrong(path, entry, arrays, 'one frame [height, width, 3] was expected')
+    if entry.layout == 'chw':
+        return np.ascontiguousarray(arrays[0].transpose(2, 0, 1))
+    return arrays[0]
+
+
+def _numbers(path: Path, entry: Entry, arrays: list[Any]) -> Any:
+    if any(array.ndim > 1 for array in arrays):
+        raise _wrong(path, entry, arrays, 'vectors were expected')
+    joined = np.concatenate([array.reshape(-1) for array in arrays]).astype(entry.dtype)
+    if entry.length is not None and len(joined) != entry.length:
+        raise _wrong(path, entry, arrays, f'{entry.length} numbers were expected')
+    return joined
+
+
+def _wrong(path: Path, entry: Entry, arrays: list[Any], wanted: str) -> KeyMapRefused:
+    came = ', '.join(
+        f'{key!r} {array.dtype}{list(array.shape)}'
+        for key, array in zip(entry.sources, arrays, strict=True)
+    )
+    return KeyMapRefused(f'for {shown(path)} {wanted}; the robot gives {came}')

@@ -1,0 +1,43 @@
+"""The parameters of servers that declare nothing: their keys, their rows, their habits."""
+
+from __future__ import annotations
+
+from seq_harness.settings.parameter import Kind, Parameter
+
+SERVER = (
+    Parameter(
+        'server_preset', Kind.STRING, '', 'For openpi+ws:// and its kin: the keys that a server '
+        'of this data reads, made of own keys of the names that docs/servers.md lists; empty '
+        'sends the own keys as they are.', choices=('', 'droid', 'libero', 'aloha'),
+    ),
+    Parameter(
+        'server_keys', Kind.STRING, '', "What each of the server's keys holds, over the preset, "
+        'as a JSON object such as {"observation/image": {"from": "front", "camera": {"width": '
+        '224, "height": 224, "resize": "pad", "filter": "bilinear"}}, "state": ["arm", '
+        '"gripper"]}; null leaves a key out.',
+    ),
+    Parameter(
+        'server_columns', Kind.STRING_ARRAY, (), "The columns of the server's rows, by name and "
+        "in its order; empty takes the preset's, else those of the channels, in their order.",
+    ),
+    Parameter(
+        'server_rows_key', Kind.STRING, '', 'Where an answer holds its rows; empty looks for '
+        'actions, action or a bare array.',
+    ),
+    Parameter(
+        'server_keeps_state', Kind.BOOL, False, 'The policy knows an episode by its connection: '
+        'one that is lost after an answer ends the episode with policy_state_lost, in place of '
+        'asking anew over another. Always so for roboarena+ws://.',
+    ),
+    Parameter(
+        'server_action_space', Kind.STRING, 'joint_position', 'For roboarena+ws://: what the rows '
+        'must be; a server that announces another is refused.',
+        choices=(
+            'joint_position', 'joint_velocity', 'cartesian_position', 'cartesian_velocity',
+        ),
+    ),
+    Parameter(
+        'server_first_camera', Kind.INTEGER, 1, 'For roboarena+ws://: the number of the first '
+        'exterior camera in its key; some servers count from 0.', 0, 1,
+    ),
+)  # fmt: skip
