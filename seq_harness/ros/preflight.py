@@ -3,157 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 import threading
 import time
-from typing import Any
 
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from seq_harness.client.registry import open_policy
+from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.msgpack import pack
-from seq_harness.inputs import Inputs
+from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.findings import fault, Finding, ok, warning
-from seq_harness.ros.ownership import node_name
 from seq_harness.ros.pacing import request_fifo
-from seq_harness.ros.preflight_inputs import InputCheck, state_findings
+from seq_harness.ros.preflight_commands import (
+    command_findings,
+    controller_findings,
+    safety_findings,
+    state_findings,
+)
+from seq_harness.ros.preflight_hardware import HardwareCheck
+from seq_harness.ros.preflight_inputs import clock_findings, InputCheck, status_findings
 from seq_harness.ros.process import keep_large_blocks
+from seq_harness.ros.robot_description import bounded_by_description
+from seq_harness.ros.spinning import spin
 from seq_harness.settings import Settings
 
-SPIN_S = 0.05
+DISCOVERY_S = 0.5
+"""How long the graph is waited for, so that subscriptions take what publishers offer."""
 
 
 def check(node: Node, settings: Settings, watch_s: float) -> list[Finding]:
     """Look at everything for `watch_s`; moves nothing, and publishes nothing."""
-    inputs = Inputs(settings.inputs)
+    spin(node, DISCOVERY_S)
+    inputs = Inputs(settings.inputs, max_camera_spread_s=settings['max_camera_spread_s'])
     checks = [InputCheck(node, item, inputs) for item in settings.inputs]
+    hardware = HardwareCheck(node, settings['robot_description'])
     spin(node, watch_s)
-    found = [finding for each in checks for finding in each.findings()]
-    found += state_findings(settings, inputs)
+    snapshot = inputs.snapshot()
+    found = [*clock_findings(node)]
+    found += [finding for each in checks for finding in each.findings()]
+    found += [*status_findings(inputs, snapshot), *hardware.findings()]
+    settings, limits = _bounded(node, settings)
+    found += [*limits, *state_findings(settings, snapshot)]
     for channel in settings.channels:
-        found += command_findings(node, channel.name, channel.topic, settings['preview'])
-    found += controller_findings(node)
-    found += worker_findings(settings, inputs)
+        found += command_findings(node, channel, settings['preview'])
+    found += safety_findings(node, settings)
+    found += controller_findings(node, settings)
+    found += worker_findings(settings, snapshot)
     found += process_findings(settings['rt_priority'])
+    hardware.close()
     for each in checks:
         each.close()
     return found
 
 
-def spin(node: Node, seconds: float) -> None:
-    """Let messages arrive for a while."""
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        executor.spin_once(timeout_sec=SPIN_S)
-    executor.remove_node(node)
-    executor.shutdown()
-
-
-def command_findings(node: Node, name: str, topic: str, preview: bool) -> Iterator[Finding]:
-    """Say who listens to a command topic, and who else commands there (G45)."""
-    subject, full = f'channel {name}', node.resolve_topic_name(topic)
-    others = sorted(set(map(node_name, node.get_publishers_info_by_topic(topic))))
-    if others:
-        yield fault(
-            subject,
-            f'{full} is commanded by {", ".join(others)} already',
-            'stop the other commander: two of them fight over the arm',
-        )
-    listeners = sorted(set(map(node_name, node.get_subscriptions_info_by_topic(topic))))
-    if listeners:
-        yield ok(subject, f'{full} is taken by {", ".join(listeners)}')
-    else:
-        yield warning(
-            subject,
-            f'nobody listens to {full}',
-            'load and activate the controller, or correct channels.<name>.topic',
-        )
-    if preview:
-        yield ok(subject, 'preview is set: setpoints go to ~/preview/ and nothing moves')
-
-
-def controller_findings(node: Node) -> Iterator[Finding]:
-    """Say which controllers there are, where a controller manager answers."""
-    managers = [
-        name
-        for name, kinds in node.get_service_names_and_types()
-        if 'controller_manager_msgs/srv/ListControllers' in kinds
-    ]
-    if not managers:
-        yield ok('controllers', 'no controller manager is seen: nothing to compare')
-        return
+def _bounded(node: Node, settings: Settings) -> tuple[Settings, list[Finding]]:
+    """Return the settings with the limits of the robot's description, where one is to be read."""
     try:
-        kind = import_module('controller_manager_msgs.srv').ListControllers
-    except ImportError:
-        yield warning(
-            'controllers',
-            f'{managers[0]} is there, and its messages are not installed here',
-            'install ros-*-controller-manager-msgs to have the controllers looked at',
-        )
-        return
-    for name in managers:
-        yield from _controllers(node, name, kind)
+        settings = bounded_by_description(node, settings)
+    except Exception as error:
+        return settings, [fault('limits', str(error), 'correct it, or the parameter')]
+    if not settings['robot_description']:
+        return settings, []
+    return settings, [ok('limits', 'the stricter of the parameters and the description apply')]
 
 
-def _controllers(node: Node, service: str, kind: Any) -> Iterator[Finding]:
-    client = node.create_client(kind, service)
-    future = client.call_async(kind.Request())
-    spin(node, 1.0)
-    node.destroy_client(client)
-    answer = future.result() if future.done() else None
-    if answer is None:
-        yield warning('controllers', f'{service} does not answer', 'see whether it runs')
-        return
-    for controller in answer.controller:
-        said = f'{controller.name} ({controller.type}) is {controller.state}'
-        if controller.state == 'active':
-            yield ok('controllers', said)
-        else:
-            yield warning('controllers', said, f'ros2 control switch_controllers --activate '
-                          f'{controller.name}, if it is the one to command')  # fmt: skip
-
-
-def worker_findings(settings: Settings, inputs: Inputs) -> Iterator[Finding]:
+def worker_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]:
     """Connect, compare what the policy declares, and ask it once with a blank observation."""
-    url = settings['worker_url']
+    where = settings['gateway_url'] or settings['worker_url']
     try:
         policy = open_policy(settings)
     except Exception as error:
-        yield fault('worker', str(error), 'correct worker_url and what belongs to it')
+        yield fault('worker', str(error), 'correct that parameter')
         return
     try:
-        pipeline = Pipeline(settings, policy.connect())
+        declaration = policy.connect()
+        pipeline = Pipeline(settings, declaration)
         began = time.monotonic()
         policy.warm_up(pipeline.blank(settings['instruction']))
         took_ms = (time.monotonic() - began) * 1e3
     except Exception as error:
         yield fault(
-            'worker', f'{url}: {error}', 'start the worker, or make both sides declare the same'
+            'worker', f'{where}: {error}', 'start the worker, or make both sides declare the same'
         )
         return
     finally:
         policy.close()
-    yield ok('worker', f'{url} answers; the warm-up took {took_ms:.0f} ms')
+    yield ok('worker', f'{where} answers; the warm-up took {took_ms:.0f} ms')
+    yield ok('policy', declared(declaration, pipeline.rate_hz))
     yield ok('worker', pipeline.describe().replace('\n', '\n           '))
-    yield from _size_findings(pipeline, settings, inputs)
+    yield from observation_findings(pipeline, settings, snapshot)
 
 
-def _size_findings(pipeline: Pipeline, settings: Settings, inputs: Inputs) -> Iterator[Finding]:
-    snapshot = inputs.snapshot()
-    if inputs.missing(snapshot):
+def declared(declaration: WorkerDeclaration, rate_hz: float) -> str:
+    """Say what a policy declares: rate, width, horizon, and the keys and sizes that it reads."""
+    actions, contract = declaration.actions, declaration.observation
+    rate = 'rate_hz of the parameters' if not (actions and actions.hz) else 'its own'
+    if declaration.action is not None:
+        rate = 'its own'
+    columns = declaration.columns
+    width = f'{len(columns)} columns' if columns else 'no names of columns: those of the channels'
+    streams = (declaration.observations.streams if declaration.observations else None) or {}
+    cameras = {key: item.camera for key, item in streams.items()}
+    cameras |= contract.cameras if contract else {}
+    reads = [
+        key if camera is None else f'{key} ({camera.width}x{camera.height})'
+        for key, camera in cameras.items()
+    ]
+    horizon = actions.open_loop_horizon if actions else None
+    return (
+        f'{rate_hz:g} rows a second ({rate}); {width}; '
+        + (f'{horizon} rows of a chunk are played; ' if horizon else '')
+        + f'reads {", ".join(reads) or "the whole observation"}'
+        + ('; keeps state' if declaration.keeps_state else '')
+    )
+
+
+def observation_findings(
+    pipeline: Pipeline, settings: Settings, snapshot: Snapshot
+) -> Iterator[Finding]:
+    """Make an observation of what arrived: its bytes and ms, and joints as the policy has them."""
+    missing = [
+        item.name for item in settings.inputs if not item.is_status and item.name not in snapshot
+    ]
+    if missing:
         return
     try:
         seen = pipeline.spec.observe(snapshot, time.monotonic_ns(), settings['instruction'])
         began = time.monotonic()
-        size = len(pack(dict(pipeline.layers.encode(seen))))
+        made = dict(pipeline.layers.encode(seen))
+        size = len(pack(made))
     except Exception as error:
         yield fault('observation', f'cannot be made: {error}', 'correct the input that it names')
         return
     took_ms = (time.monotonic() - began) * 1e3
-    yield ok('observation', f'{size} bytes, made in {took_ms:.1f} ms')
+    yield ok(
+        'observation',
+        f'{size} bytes, made in {took_ms:.1f} ms; {size * pipeline.rate_hz / 1e6:.2f} MB/s if '
+        'every step is sent',
+    )
+    mapped = {joint.name for joint in settings.joints}
+    for item in settings.inputs:
+        if mapped & set(item.joints) and item.key in made:
+            values = zip(item.joints, made[item.key], strict=True)
+            shown = '; '.join(f'{name} {value:.3f}' for name, value in values if name in mapped)
+            yield ok(f'input {item.name}', f'as the policy counts now: {shown}')
 
 
 def process_findings(rt_priority: int) -> Iterator[Finding]:

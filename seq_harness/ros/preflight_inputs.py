@@ -7,20 +7,21 @@ import os
 import time
 from typing import Any
 
+import rclpy
 from rclpy.node import Node
-from seq_harness.inputs import Inputs, Verdict
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from seq_harness.inputs import Inputs, Snapshot, Verdict
 from seq_harness.messages.converters import converter
 from seq_harness.ros.findings import fault, Finding, ok, warning
+from seq_harness.ros.shared_memory import PROFILES, ProfilesUnreadable, segment_bytes
 from seq_harness.ros.subscribing import InputSubscription
-from seq_harness.settings import ChannelSettings, InputSettings, Settings
-
-DEFAULT_SEGMENT_BYTES = 512 * 1024
-"""What Fast DDS gives to one message in shared memory, unless it is told otherwise."""
+from seq_harness.settings import InputSettings
 
 SLOW = 0.7
 """Less than this share of the expected rate is slow."""
 
-_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+ENOUGH = 4
+"""So few messages tell no rate."""
 
 
 class InputCheck:
@@ -35,6 +36,7 @@ class InputCheck:
         self._refusal = ''
         self._odd = ''
         self._told = ''
+        self._deaf = ''
         self._names: set[str] = set()
         self._form = ''
         self._bytes = 0
@@ -48,6 +50,11 @@ class InputCheck:
             else:
                 self._subscriptions.append(subscription)
 
+    @property
+    def rate_hz(self) -> float:
+        """Return how many messages a second came."""
+        return self._count / max(1e-9, (time.monotonic_ns() - self._began_ns) / 1e9)
+
     def close(self) -> None:
         """Subscribe no longer."""
         for subscription in self._subscriptions:
@@ -59,46 +66,73 @@ class InputCheck:
         yield from found
         if found:
             return
-        if not self._count and not self._refusal:
-            yield fault(
-                subject,
-                f'{self._item.topic} is published and says nothing',
-                'see whether its sensor runs, and whether both machines share a network',
-            )
-        elif self._refusal:
+        if self._refusal:
             yield fault(subject, self._refusal, 'correct the publisher, or inputs.<name>.type')
+        elif not self._count:
+            yield self._silent(subject)
         else:
             yield from self._heard(subject)
 
+    def _silent(self, subject: str) -> Finding:
+        if self._deaf:
+            return fault(subject, self._deaf, 'set reliability and durability to auto')
+        return fault(
+            subject,
+            f'{self._item.topic} is published and says nothing',
+            'see whether its sensor runs, and whether both machines share a network',
+        )
+
     def _heard(self, subject: str) -> Iterator[Finding]:
-        rate = self._count / max(1e-9, (time.monotonic_ns() - self._began_ns) / 1e9)
-        missing = [
-            joint for joint in self._item.joints if self._names and joint not in self._names
-        ]
+        yield from self._joints(subject)
+        if self._odd:
+            yield warning(subject, self._odd, 'set the clocks of both machines, or stamp: arrival')
+        for told in filter(None, (self._told, self._deaf)):
+            yield warning(subject, told, 'see what it says')
+        yield from self._rates(subject)
+        if self._bytes:
+            yield from memory_findings(subject, self._bytes)
+        said = f'{self._item.topic}, {self.rate_hz:.1f} a second{self._form}, {self._offered()}'
+        yield ok(subject, said)
+
+    def _joints(self, subject: str) -> Iterator[Finding]:
+        wanted = self._item.joints
+        missing = [joint for joint in wanted if self._names and joint not in self._names]
         if missing:
             yield fault(
                 subject,
                 f'{missing} are not among the joints of {self._item.topic}: {sorted(self._names)}',
                 'write inputs.<name>.joints as the robot names them',
             )
-        if self._odd:
-            yield warning(subject, self._odd, 'set the clocks of both machines, or stamp: arrival')
-        if self._told:
-            yield warning(subject, self._told, 'see what it says')
-        if self._item.expected_hz and rate < SLOW * self._item.expected_hz:
+        more = sorted(self._names - set(wanted))
+        if more and not missing:
+            yield ok(subject, f'{self._item.topic} has {more} too, which are not read')
+
+    def _rates(self, subject: str) -> Iterator[Finding]:
+        rate, item = self.rate_hz, self._item
+        if item.expected_hz and rate < SLOW * item.expected_hz:
             yield warning(
                 subject,
-                f'{rate:.1f} a second arrive, and {self._item.expected_hz:g} are expected',
+                f'{rate:.1f} a second arrive, and {item.expected_hz:g} are expected',
                 'see whether the network or the middleware loses them, or lower expected_hz',
             )
-        if self._bytes > DEFAULT_SEGMENT_BYTES and not any(map(os.environ.get, _PROFILES)):
+        sample = self._inputs.snapshot().get(item.name)
+        if sample is None or item.is_status or item.on_stale == 'continue':
+            return
+        age_s = (time.monotonic_ns() - sample.born_ns) / 1e9
+        if age_s > item.max_age_s:
+            yield fault(
+                subject,
+                f'the newest is {age_s:.2f} s old, and max_age_s is {item.max_age_s:g}: it would '
+                'end every episode as stale',
+                'see whether its publisher still runs, or set max_age_s to what it can give',
+            )
+        elif self._count >= ENOUGH and rate * item.max_age_s < 1:
             yield warning(
                 subject,
-                f'a frame has {self._bytes} bytes, more than the shared memory that Fast DDS '
-                f'gives to one by itself ({DEFAULT_SEGMENT_BYTES}): most are lost there',
-                f'set {_PROFILES[0]} to config/fastdds_shared_memory.xml of this package',
+                f'{rate:.1f} a second arrive, so one is often older than max_age_s, '
+                f'{item.max_age_s:g} s, before the next comes',
+                'have it published more often, or raise max_age_s',
             )
-        yield ok(subject, f'{self._item.topic}, {rate:.1f} a second{self._form}')
 
     def _graph(self) -> Iterator[Finding]:
         subject, wanted = f'input {self._item.name}', converter(self._item.type).message
@@ -116,6 +150,16 @@ class InputCheck:
                     f'{topic} carries {sorted(kinds)}, and {self._item.type} reads {wanted}',
                     'correct inputs.<name>.type or .topic',
                 )
+
+    def _offered(self) -> str:
+        """Say what QoS the publishers offer."""
+        offered = {
+            f'{ReliabilityPolicy(info.qos_profile.reliability).name.lower()} '
+            f'{DurabilityPolicy(info.qos_profile.durability).name.lower()}'
+            for topic in self._item.topics
+            for info in self._node.get_publishers_info_by_topic(topic)
+        }
+        return ' and '.join(sorted(offered)) or 'published no longer'
 
     def _arrived(self, message: Any, topic: str, sequence: int | None) -> None:
         self._count += 1
@@ -137,33 +181,55 @@ class InputCheck:
             self._bytes = len(message.data)
         elif hasattr(message, 'format'):
             self._form = f', {message.format!r}, {len(message.data)} bytes'
+            self._bytes = len(message.data)
         self._names.update(getattr(message, 'name', ()))
 
     def _tell(self, name: str, reason: str, verdict: Verdict) -> None:
-        self._told = reason or self._told
+        if verdict is Verdict.INCOMPATIBLE:
+            self._deaf = reason
+        else:
+            self._told = reason or self._told
 
 
-def state_findings(settings: Settings, inputs: Inputs) -> Iterator[Finding]:
-    """Compare what is measured with the limits of each channel, and show both."""
-    snapshot = inputs.snapshot()
-    for channel in settings.channels:
-        sample = snapshot.get(channel.state)
-        if sample is not None and isinstance(sample.value, dict) and channel.kind == 'position':
-            yield from _measured(channel, sample.value)
+def memory_findings(subject: str, frame_bytes: int) -> Iterator[Finding]:
+    """Compare a frame with the shared memory of Fast DDS, as this environment sets it."""
+    if 'fastrtps' not in rclpy.get_rmw_implementation_identifier():
+        return
+    try:
+        segment = segment_bytes(os.environ)
+    except ProfilesUnreadable as error:
+        yield warning(subject, str(error), f'correct {PROFILES[0]}')
+        return
+    if frame_bytes > segment:
+        yield warning(
+            subject,
+            f'a frame has {frame_bytes} bytes, more than the shared memory that Fast DDS gives to '
+            f'all of a sender ({segment}, as set here): most are lost there',
+            f'set {PROFILES[0]} to config/fastdds_shared_memory.xml of this package, for the '
+            'camera too',
+        )
 
 
-def _measured(channel: ChannelSettings, values: dict[str, float]) -> Iterator[Finding]:
-    subject, shown = f'channel {channel.name}', []
-    for joint, low, high in zip(channel.joints, channel.lower, channel.upper, strict=True):
-        value = values.get(joint)
-        if value is None:
-            continue
-        shown.append(f'{joint} {value:.3f} in [{low:g}, {high:g}]')
-        if not low <= value <= high:
-            yield warning(
-                subject,
-                f'{joint} is measured at {value:.3f}, outside its limits [{low:g}, {high:g}]',
-                'compare the units (rad or degrees), the sign, and the open and closed values of '
-                'a gripper; correct the limits, or move the robot',
-            )
-    yield ok(subject, '; '.join(shown))
+def clock_findings(node: Node) -> Iterator[Finding]:
+    """Say whether the time that a simulation is to give is there (G16)."""
+    if not node.get_parameter('use_sim_time').value:
+        return
+    if not node.get_publishers_info_by_topic('/clock'):
+        yield fault(
+            'clock',
+            'use_sim_time is set and nobody publishes /clock: nothing starts before it comes',
+            'start the simulation or the bag, or leave use_sim_time out',
+        )
+    elif not node.get_clock().now().nanoseconds:
+        yield fault(
+            'clock', '/clock is published and says nothing', 'see whether the simulation is paused'
+        )
+    else:
+        yield ok('clock', '/clock is the time')
+
+
+def status_findings(inputs: Inputs, snapshot: Snapshot) -> Iterator[Finding]:
+    """Say whether a status keeps the arm from moving."""
+    said = inputs.unavailable(snapshot, time.monotonic_ns())
+    if said:
+        yield warning('arm', f'it is not available: {said}', 'see what the robot waits for')

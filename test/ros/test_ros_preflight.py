@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import json
+import math
 from pathlib import Path
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sensor_msgs.msg import Image
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image, JointState
 from seq_harness.cli.children import Children
 from seq_harness.cli.preflight import main
-from std_msgs.msg import Float64MultiArray
-from support.composing import Composition, composition, parameters
+from seq_harness.ros.preflight_commands import compared
+from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
+from std_msgs.msg import Bool, Float64, Float64MultiArray, String
+from support.composing import Composition, composition, JOINTS, parameters
+from support.robots import settings_of
 import yaml
+
+BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 Found = dict[str, Any]
 Check = Callable[..., tuple[int, Found]]
@@ -33,7 +43,7 @@ def check(composed: Composition, tmp_path: Path, capsys: pytest.CaptureFixture[s
         values = {item.name: item.value for item in parameters(composed.url, **changes)}
         file = tmp_path / 'parameters.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
-        status = main(['--params-file', str(file), '--seconds', '1.5', *more])
+        status = main(['--params-file', str(file), '--seconds', '0.8', *more])
         out = capsys.readouterr().out
         return status, json.loads(out) if '--json' in more else {'text': out}
 
@@ -132,6 +142,291 @@ def test_a_large_frame_and_small_shared_memory_are_a_warning(
     _, found = check('--json', **changes)
     warned = said(found, 'WARNING', 'input front')
     assert any('921600' in text for text in warned)
+
+
+def camera_of(arm: Any, qos: QoSProfile | int, width: int, height: int, encoding: str) -> None:
+    """Have an arm publish frames."""
+    camera = arm.create_publisher(Image, 'camera', qos)
+    bytes_a_pixel = 2 if encoding == 'yuv422_yuy2' else 3
+    frame = Image(height=height, width=width, encoding=encoding, step=bytes_a_pixel * width)
+    frame.data = bytes(bytes_a_pixel * width * height)
+
+    def publish() -> None:
+        frame.header.stamp = arm.get_clock().now().to_msg()
+        camera.publish(frame)
+
+    arm.create_timer(0.05, publish)
+
+
+WITH_CAMERA = {
+    'input_names': ['state', 'front'],
+    'inputs.front.topic': 'camera',
+    'inputs.front.type': 'image',
+}
+
+
+def test_g19_a_qos_that_the_publisher_does_not_offer_is_a_fault_by_policy(
+    composed: Composition, check: Check
+) -> None:
+    camera_of(composed.arm(), BEST_EFFORT, 64, 48, 'rgb8')
+    composed.spin()
+    _, found = check('--json', **WITH_CAMERA, **{'inputs.front.reliability': 'reliable'})
+    (text,) = said(found, 'FAULT', 'input front')
+    assert 'camera offers another RELIABILITY' in text
+
+
+def test_frames_are_shown_with_size_encoding_rate_and_qos(
+    composed: Composition, check: Check
+) -> None:
+    camera_of(composed.arm(), BEST_EFFORT, 64, 48, 'yuv422_yuy2')
+    composed.spin()
+    _, found = check('--json', **WITH_CAMERA)
+    (text,) = said(found, 'OK', 'input front')
+    assert re.search(r'camera, \d+\.\d a second, 64x48 yuv422_yuy2, best_effort volatile', text)
+
+
+def test_g9_an_encoding_that_nobody_knows_is_a_fault(composed: Composition, check: Check) -> None:
+    camera_of(composed.arm(), 1, 64, 48, 'thermal')
+    composed.spin()
+    status, found = check('--json', **WITH_CAMERA)
+    assert status == 2
+    assert 'thermal' in said(found, 'FAULT', 'input front')[0]
+
+
+def test_g15_a_stamp_of_zero_is_a_warning(composed: Composition, check: Check) -> None:
+    arm = composed.arm()
+    states = arm.create_publisher(JointState, 'unstamped', 1)
+    state = JointState(name=list(JOINTS), position=[0.0] * 6)
+    arm.create_timer(0.05, lambda: states.publish(state))
+    composed.spin()
+    _, found = check('--json', **{'inputs.state.topic': 'unstamped'})
+    assert any('stamp is zero' in text for text in said(found, 'WARNING', 'input state'))
+
+
+def test_a_topic_that_is_published_and_says_nothing_is_a_fault(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm().moves = False
+    composed.spin()
+    _, found = check('--json')
+    assert said(found, 'FAULT', 'input state') == ['joint_states is published and says nothing']
+
+
+def test_a_rate_below_what_is_expected_or_may_be_old_is_a_warning(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    slow = {'inputs.state.expected_hz': 200.0, 'inputs.state.max_age_s': 0.01}
+    _, found = check('--json', **slow)
+    warned = ' '.join(said(found, 'WARNING', 'input state') + said(found, 'FAULT', 'input state'))
+    assert 'and 200 are expected' in warned
+    assert 'older than max_age_s' in warned or 'would end every episode as stale' in warned
+
+
+def test_joints_of_the_topic_that_nobody_reads_are_shown(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    five = {'inputs.state.joints': list(JOINTS[:5]), 'channels.arm.joints': list(JOINTS[:5])}
+    bounds = {f'channels.arm.{name}': [1.0] * 5 for name in ('upper', 'max_velocity')}
+    _, found = check('--json', **five, **bounds, **{'channels.arm.lower': [-1.0] * 5})
+    assert "joint_states has ['joint_6'] too, which are not read" in said(
+        found, 'OK', 'input state'
+    )
+
+
+def test_g5_g6_joints_are_shown_as_the_policy_counts_them(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    changes = {
+        'mapped_joints': ['joint_1', 'joint_6'],
+        'joints.joint_1.unit': 'deg',
+        'joints.joint_1.offset': math.pi / 2,
+        'joints.joint_6.open_closed': [0.0, 0.04],
+        'joints.joint_6.policy_open_closed': [100.0, 0.0],
+    }
+    _, found = check('--json', **changes)
+    shown = [text for text in said(found, 'OK', 'input state') if 'as the policy' in text]
+    assert shown == ['as the policy counts now: joint_1 -90.000; joint_6 100.000']
+    assert any(
+        'joint_6: the policy says 100 for open (0)' in text for text in said(found, 'OK', 'worker')
+    )
+
+
+def test_a_listener_of_another_type_and_one_that_wants_kept_messages_are_faults(
+    composed: Composition, check: Check
+) -> None:
+    arm = composed.arm()
+    arm.create_subscription(Float64, 'other', print, 1)
+    arm.create_subscription(Float64MultiArray, 'kept', print, LATCHED)
+    composed.spin()
+    _, found = check('--json', channels__arm__topic='other')
+    assert 'takes std_msgs/msg/Float64 from /other' in said(found, 'FAULT', 'channel arm')[0]
+    _, found = check('--json', channels__arm__topic='kept')
+    assert 'asks for kept messages' in said(found, 'FAULT', 'channel arm')[0]
+
+
+def test_the_declaration_is_shown_with_rate_width_and_keys(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    _, found = check('--json')
+    (text,) = said(found, 'OK', 'policy')
+    assert text.startswith('20 rows a second (')
+    assert 'columns' in text
+    assert 'reads' in text
+
+
+def test_a_policy_that_wants_another_key_is_a_fault_naming_both_sides(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    _, found = check('--json', **{'inputs.state.key': 'proprio'})
+    (text,) = said(found, 'FAULT', 'worker')
+    assert "['state']" in text
+    assert 'proprio' in text
+
+
+def test_a_deadman_and_a_heartbeat_that_nobody_publishes_are_faults(
+    composed: Composition, check: Check
+) -> None:
+    arm = composed.arm()
+    arm.create_publisher(Bool, 'held', 1)
+    composed.spin()
+    _, found = check('--json', deadman_topic='hold_me', stop_topic='stop', require_heartbeat=True)
+    assert [text.partition(',')[0] for text in said(found, 'FAULT', 'safety')] == [
+        'nobody publishes /stop',
+        'nobody publishes /hold_me',
+    ]
+    _, found = check('--json', deadman_topic='held', stop_topic='stop')
+    assert said(found, 'OK', 'safety') == ['deadman_topic /held is published']
+    assert 'the stop_topic' in said(found, 'WARNING', 'safety')[0]
+
+
+def test_g16_simulated_time_without_a_clock_is_a_fault(
+    composed: Composition, check: Check
+) -> None:
+    composed.arm()
+    composed.spin()
+    _, found = check('--json', use_sim_time=True)
+    assert 'nobody publishes /clock' in said(found, 'FAULT', 'clock')[0]
+
+
+def test_an_arm_that_says_it_is_not_available_is_a_warning(
+    composed: Composition, check: Check
+) -> None:
+    arm = composed.arm()
+    arm.create_publisher(Bool, 'running', LATCHED).publish(Bool(data=False))
+    composed.spin()
+    changes = {
+        'input_names': ['state', 'running'],
+        'inputs.running.topic': 'running',
+        'inputs.running.type': 'bool',
+        'inputs.running.available': ['true'],
+        'inputs.running.on_stale': 'continue',
+    }
+    _, found = check('--json', **changes)
+    assert "running says 'false'" in said(found, 'WARNING', 'arm')[0]
+
+
+def description(**given: str) -> str:
+    params = ''.join(f'<param name="{name}">{value}</param>' for name, value in given.items())
+    plugin = '<plugin>topic_based_ros2_control/TopicBasedSystem</plugin>'
+    return (
+        '<robot name="r"><ros2_control name="arm" type="system">'
+        f'<hardware>{plugin}{params}</hardware></ros2_control></robot>'
+    )
+
+
+def test_g44_what_a_hardware_layer_of_topics_waits_for_is_said(
+    composed: Composition, check: Check
+) -> None:
+    arm = composed.arm()
+    robot = arm.create_publisher(String, 'robot_description', LATCHED)
+    robot.publish(String(data=description(joint_states_topic='/sim_states')))
+    composed.spin()
+    _, found = check('--json')
+    (text,) = said(found, 'FAULT', 'hardware arm')
+    assert 'nobody publishes /sim_states' in text
+    assert 'sends no command on /robot_joint_commands' in text
+    assert 'a policy that holds the arm sends none' in said(found, 'OK', 'hardware arm')[0]
+    given = {'joint_states_topic': '/joint_states', 'trigger_joint_command_threshold': '-1'}
+    robot.publish(String(data=description(**given)))
+    _, found = check('--json')
+    assert said(found, 'FAULT', 'hardware arm') == []
+    assert said(found, 'OK', 'hardware arm') == ['/joint_states is published']
+
+
+def controller(name: str, kind: str, state: str, *joints: str) -> Any:
+    return SimpleNamespace(
+        name=name,
+        type=kind,
+        state=state,
+        required_command_interfaces=[f'{joint}/position' for joint in joints],
+    )
+
+
+FORWARD = 'forward_command_controller/ForwardCommandController'
+TRAJECTORY = 'joint_trajectory_controller/JointTrajectoryController'
+
+
+@pytest.mark.parametrize(
+    ('controllers', 'topic', 'severity', 'text'),
+    [
+        ([controller('fpc', FORWARD, 'active', 'j1', 'j2')], 'fpc/commands', 'OK', 'is active'),
+        ([controller('fpc', FORWARD, 'inactive')], 'fpc/commands', 'FAULT', 'is inactive'),
+        ([controller('fpc', FORWARD, 'active', 'j2', 'j1')], 'fpc/commands', 'FAULT', 'order'),
+        ([controller('fpc', FORWARD, 'active', 'j1')], 'fpc/commands', 'FAULT', "commands ['j1']"),
+        ([controller('jtc', TRAJECTORY, 'active')], 'jtc/commands', 'FAULT', 'takes a joint_traj'),
+        ([controller('jtc', TRAJECTORY, 'active')], 'fpc/commands', 'WARNING', "are ['jtc']"),
+    ],
+)
+def test_a_channel_is_compared_with_the_controller_that_its_topic_names(
+    controllers: list[Any], topic: str, severity: str, text: str
+) -> None:
+    settings = settings_of(channels__arm__topic=topic)
+    found = list(compared(controllers, settings.channels))
+    assert any(
+        item.severity.name == severity and text in item.said and item.subject == 'channel arm'
+        for item in found
+    )
+
+
+def test_a_controller_that_no_channel_commands_is_shown() -> None:
+    others = [controller('jsb', 'joint_state_broadcaster/JointStateBroadcaster', 'active')]
+    found = list(compared([*others, controller('fpc', FORWARD, 'active')],
+                          settings_of(channels__arm__topic='fpc/commands').channels))  # fmt: skip
+    assert [item.said for item in found if item.subject == 'controllers'] == [
+        'jsb (joint_state_broadcaster/JointStateBroadcaster) is active'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('text', 'size'),
+    [
+        ('<profiles><segment_size>33554432</segment_size></profiles>', 33554432),
+        ('<dds xmlns="x"><segment_size> 1048576 </segment_size></dds>', 1048576),
+        ('<profiles/>', 524288),
+    ],
+)
+def test_the_size_of_a_segment_is_read_from_the_profiles(
+    text: str, size: int, tmp_path: Path
+) -> None:
+    file = tmp_path / 'profiles.xml'
+    file.write_text(text)
+    assert segment_bytes({'FASTDDS_DEFAULT_PROFILES_FILE': str(file)}) == size
+    assert segment_bytes({}) == 524288
+
+
+def test_profiles_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ProfilesUnreadable, match=r'nowhere\.xml'):
+        segment_bytes({'FASTRTPS_DEFAULT_PROFILES_FILE': str(tmp_path / 'nowhere.xml')})
 
 
 @pytest.mark.parametrize(
