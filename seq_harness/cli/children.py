@@ -53,6 +53,10 @@ class Children:
                 env={**os.environ, 'PYTHONUNBUFFERED': '1'},
             )
 
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a child of that name was started."""
+        return name in self._children
+
     def log(self, name: str) -> Path:
         """Return the file that takes what the child writes."""
         return self._logs / f'{name}.log'

@@ -25,6 +25,9 @@ HOLD = ['seq_harness.worker.policies.hold:Hold', '--set', 'joints=0']
 READY_WITHIN_S = 60.0
 """How long the worker and the node may take to be ready."""
 
+SERVER_WITHIN_S = 600.0
+"""How long a server that somebody else started may take to load and to answer once."""
+
 TARGETS_REACHED = 'policy:targets_reached'
 
 BAG_ENDED = 'bag_ended'
@@ -59,6 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--json', type=writable, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--bag', type=Path, metavar='PATH', help='a rosbag2 in place of the arm')
     parser.add_argument('--policy', metavar='MODULE:CLASS', help='what the worker serves')
+    parser.add_argument(
+        '--worker',
+        metavar='URL',
+        help='a worker or policy server that runs already, such as openpi+ws://HOST:8000, in '
+        'place of our own; it reads front, state and prompt, unless --params-file says otherwise',
+    )
     parser.add_argument('--params-file', type=Path, help='parameters of the harness')
     return parser
 
@@ -82,14 +91,16 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
     policy = [arguments.policy] if arguments.policy else policy
     params = arguments.params_file or params or _demo_parameters()
     with Children(logs) as children:
-        children.start('worker', ['worker', *policy, '--port', '0'])
+        if arguments.worker is None:
+            children.start('worker', ['worker', *policy, '--port', '0'])
         if arguments.bag is None:
             children.start('sim_arm', ['sim-arm'])
-        url = _worker_url(children)
+        url = arguments.worker or _worker_url(children)
         children.start('harness', _harness(arguments, params, url))
         with Watcher() as watcher:
             each = children.check
-            watcher.wait(lambda: watcher.ready, READY_WITHIN_S, 'a ready harness', each)
+            within_s = SERVER_WITHIN_S if arguments.worker else READY_WITHIN_S
+            watcher.wait(lambda: watcher.ready, within_s, 'a ready harness', each)
             if arguments.bag is None:
                 seen = 'the first frame and joint state'
                 watcher.wait(lambda: not watcher.figures['missing_inputs'], 20.0, seen, each)
@@ -117,7 +128,9 @@ def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> 
     """
     live = Live(arguments.seconds)
     end = time.monotonic() + arguments.seconds
-    needed = ['worker', 'harness'] if arguments.bag else None
+    needed = (
+        [name for name in ('worker', 'harness') if name in children] if arguments.bag else None
+    )
 
     def each() -> None:
         children.check(needed)

@@ -14,7 +14,7 @@ from seq_harness.client.figures import ActTally, ScopeFigures
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
 from seq_harness.client.plain_link import Answered, PlainLink, Talk
-from seq_harness.client.plain_websocket import PROGRESS_S
+from seq_harness.client.plain_websocket import AnswerTooLong, PROGRESS_S
 from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
@@ -146,6 +146,9 @@ class PlainScope:
             self._link.give_up(talk)
             self._link.drop(talk)
             raise ActAbandoned(f'step {step.number}: {error}') from error
+        except AnswerTooLong as error:
+            self._link.drop(talk)
+            raise PolicyError(f'the answer is longer than is read: {error}') from error
         except ConnectionLost as error:
             self._link.drop(talk)
             self._lost(step, cancel, error)

@@ -21,8 +21,8 @@ from seq_harness.client.transport import (
     Unreachable,
 )
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidStatus, WebSocketException
-from websockets.frames import Frame, Opcode
+from websockets.exceptions import InvalidStatus, PayloadTooBig, WebSocketException
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
@@ -51,6 +51,10 @@ class StatusRefused(HandshakeRefused):
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
+
+
+class AnswerTooLong(ConnectionLost):
+    """The peer sent more than is read, and the connection was closed for it."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,8 @@ class PlainWebsocket:
             waited_s = max(0.0, deadline_s - began_s)
             raise AnswerTimedOut(f'no answer came within {waited_s:.3g} s') from None
         except (WebSocketException, OSError) as error:
-            raise ConnectionLost(self._told(error), sent=True) from error
+            lost = AnswerTooLong if self._is_too_long(error) else ConnectionLost
+            raise lost(self._told(error), sent=True) from error
         return self._next_message()
 
     def exchange(
@@ -272,6 +277,11 @@ class PlainWebsocket:
                 self._flush(deadline_s)
             while self._protocol.state is State.CLOSING:
                 self._read_on(deadline_s)
+
+    def _is_too_long(self, error: Exception) -> bool:
+        sent = self._protocol.close_sent
+        ours = isinstance(error, PayloadTooBig) or isinstance(error.__cause__, PayloadTooBig)
+        return ours or (sent is not None and sent.code == CloseCode.MESSAGE_TOO_BIG)
 
     def _told(self, error: Exception) -> str:
         if isinstance(error, OSError):
