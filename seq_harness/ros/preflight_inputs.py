@@ -7,9 +7,9 @@ import os
 import time
 from typing import Any
 
-import rclpy
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from rclpy.utilities import get_rmw_implementation_identifier
 from seq_harness.inputs import Inputs, Snapshot, Verdict
 from seq_harness.messages.converters import converter
 from seq_harness.ros.findings import fault, Finding, ok, warning
@@ -193,7 +193,7 @@ class InputCheck:
 
 def memory_findings(subject: str, frame_bytes: int) -> Iterator[Finding]:
     """Compare a frame with the shared memory of Fast DDS, as this environment sets it."""
-    if 'fastrtps' not in rclpy.get_rmw_implementation_identifier():
+    if 'fastrtps' not in get_rmw_implementation_identifier():
         return
     try:
         segment = segment_bytes(os.environ)
