@@ -81,6 +81,8 @@ class _Opening(Generic[C]):
             made = self._make(time.monotonic() + self._within_s)
         except Exception as caught:
             error = self._explained(caught)
+            if error is not caught:
+                error.__cause__ = caught
         with self._lock:
             self._made = made
             self._error = error or self._error

@@ -12,6 +12,7 @@ import tempfile
 from typing import Any
 
 import pytest
+from support.sources import ROOT
 from support.waiting import free_port, wait_for
 
 PYTHON = os.environ.get('SEQ_HARNESS_SERVERS_PYTHON', '')
@@ -24,6 +25,9 @@ needs_servers = pytest.mark.skipif(
 )
 """Marks what runs a public policy server, or its client."""
 
+OURS = {'PYTHONPATH': os.pathsep.join(str(ROOT / name) for name in ('', 'test'))}
+"""For a script that needs our model of the arm, or what lies beside it."""
+
 START_S = 30.0
 END_S = 5.0
 LISTENING = '0A'  # As /proc/net/tcp writes it.
@@ -35,7 +39,7 @@ class ServerProcess:
     def __init__(
         self, script: Path, *arguments: str, variables: Mapping[str, str] | None = None
     ) -> None:
-        """Start it; its folder is on its path, and nothing of ours or of ROS 2 is."""
+        """Start it; its folder is on its path and nothing of ROS 2, and `variables` are set."""
         kept = {key: value for key, value in os.environ.items() if key not in ROS_ONLY}
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
         self._process = subprocess.Popen(

@@ -1,0 +1,242 @@
+"""One episode of a policy behind a positronic server: one session of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+import threading
+import time
+from typing import Any
+
+from seq_harness.client.cancel import Cancel
+from seq_harness.client.figures import ActTally, RECENT, ScopeFigures, Spread
+from seq_harness.client.notices import Notices
+from seq_harness.client.positronic_rows import Rows, rows_of
+from seq_harness.client.positronic_session import Answer, Session
+from seq_harness.client.positronic_sessions import Sessions
+from seq_harness.client.positronic_stack import LocalStack, StackRefused
+from seq_harness.client.transport import AnswerTimedOut, ConnectionLost
+from seq_harness.contract.numpy_msgpack import pack
+from seq_harness.playback.uplink import (
+    ActAbandoned,
+    PolicyError,
+    Queued,
+    Retired,
+    Step,
+    WorkerLost,
+)
+
+SERVED = 'served_ms'
+"""The part of a round trip that was the server's own, in what an answer says of its times."""
+
+
+class PositronicScope:
+    """
+    Ask one session about an episode's steps (PolicyScope).
+
+    The server keeps what its policy remembers in the session. So a session that is lost is opened
+    anew once, and only before it has answered; afterwards its loss ends the episode. What no act
+    carries is not sent: the server reads one observation an act.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        stack: LocalStack,
+        clock_ns: Callable[[], int],
+        notices: Notices,
+        *,
+        act_timeout_s: float,
+        max_request_age_s: float,
+    ) -> None:
+        self._sessions = sessions
+        self._stack = stack
+        self._clock_ns = clock_ns
+        self._notices = notices
+        self._act_timeout_s = act_timeout_s
+        self._max_age_ns = round(max_request_age_s * 1e9)
+        self._tally = ActTally()
+        self._times: dict[str, deque[float]] = {}  # under _lock
+        self._lock = threading.Lock()  # held for a few assignments
+        self._running: Cancel | None = None  # under _lock
+        self._closed = False  # under _lock
+        self._session: Session | None = None  # under _lock; used by the thread that acts
+        self._meta: bytes | None = None  # of the session that was first; the thread that acts
+        self._reconnects = 0
+        self._kind = ''
+
+    def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
+        """
+        Ask the policy about `step` and return its outputs: rows under `actions`, or None.
+
+        Raises
+        ------
+        PolicyError
+            The inference failed, or its answer is not told into rows.
+        WorkerLost
+            The session was lost after it had answered, or could not be opened anew.
+        ActAbandoned
+            The first answer took too long, or its observation grew too old: ask anew.
+        Retired
+            `retire` or `close` was called.
+        MsgpackError
+            The observation cannot be sent as it is.
+
+        """
+        cancel = self._enter()
+        self._tally.count('asked')
+        try:
+            answer = self._answered(step, cancel)
+            return self._outputs(answer)
+        except BaseException as error:
+            self._tally.count('failed')
+            if cancel.is_set() and not isinstance(error, Retired):
+                raise Retired('the act was given up') from error
+            raise
+        finally:
+            self._leave(cancel)
+
+    def observe(self, step: Step) -> Queued:
+        """Let a step go that no act carries: the server takes none."""
+        return Queued.ACCEPTED
+
+    def skip(self, number: int) -> None:
+        """Note nothing: the server takes no numbers."""
+
+    def expect(self, next_ask: int) -> None:
+        """Note nothing: the server takes no steps before an act's own."""
+
+    def retire(self) -> None:
+        """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""
+        with self._lock:
+            running = self._running
+        if running is not None:
+            running.set()
+
+    def close(self) -> None:
+        """Give up the running act; the session is ended from another thread."""
+        with self._lock:
+            self._closed = True
+            idle = self._running is None
+            session = self._session if idle else None
+            self._session = None if idle else self._session
+        self.retire()
+        if session is not None:
+            self._sessions.give_back(session)
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether the episode was closed."""
+        with self._lock:
+            return self._closed
+
+    def figures(self) -> ScopeFigures:
+        """Return what this episode did on the wire so far; may be called from any thread."""
+        return ScopeFigures(self._tally.figures(), reconnects=self._reconnects)
+
+    def server_times(self) -> dict[str, Spread]:
+        """Return what the parts of inferences took on the server's clock, by the wire's names."""
+        with self._lock:
+            times = {name: list(recent) for name, recent in self._times.items()}
+        return {name: Spread.of(recent) for name, recent in sorted(times.items())}
+
+    def _answered(self, step: Step, cancel: Cancel) -> Answer:
+        observation = self._encoded(step)
+        while True:
+            session = self._taken(cancel)
+            began_s = time.perf_counter()
+            try:
+                answer = session.infer(observation, self._act_timeout_s, cancel)
+            except (ConnectionLost, AnswerTimedOut) as error:
+                self._lose(session, error, cancel)
+                if isinstance(error, AnswerTimedOut) or self._is_old(step):
+                    raise ActAbandoned(f'no first answer yet: {error}') from error
+                self._tally.count('repeated')
+            except PolicyError:
+                self._drop(session)
+                raise
+            else:
+                self._note(answer, (time.perf_counter() - began_s) * 1e3)
+                return answer
+
+    def _encoded(self, step: Step) -> Any:
+        try:
+            return self._stack.encode(step.observation)
+        except StackRefused as error:
+            raise PolicyError(f'the observation is not what the server wants: {error}') from error
+
+    def _taken(self, cancel: Cancel) -> Session:
+        """Return the episode's session, opened anew where it was lost before it answered."""
+        if self._session is not None:
+            return self._session
+        session = self._sessions.take(cancel)
+        meta = pack(dict(session.meta))
+        if self._meta is not None and meta != self._meta:
+            self._sessions.give_back(session)
+            raise WorkerLost('the session was lost, and the server declares otherwise by now')
+        self._reconnects += self._meta is not None
+        self._meta = meta
+        with self._lock:
+            self._session = session
+        return session
+
+    def _lose(self, session: Session, error: Exception, cancel: Cancel) -> None:
+        """Let a session go that failed; raise where the episode cannot go on without it."""
+        self._drop(session)
+        if cancel.is_set():
+            raise Retired('the act was given up')
+        if session.answered:
+            raise WorkerLost(
+                f'the session was lost, and with it what the policy remembered: {error}'
+            ) from error
+        if self._reconnects:
+            raise WorkerLost(f'the session was lost again before it answered: {error}') from error
+        self._notices.say('link', f'the session was lost before it answered: {error}')
+
+    def _drop(self, session: Session) -> None:
+        with self._lock:
+            self._session = None
+        self._sessions.lost(session)
+
+    def _is_old(self, step: Step) -> bool:
+        return self._clock_ns() - step.t_ns > self._max_age_ns
+
+    def _note(self, answer: Answer, round_trip_ms: float) -> None:
+        self._tally.answered(round_trip_ms, answer.timing_ms.get(SERVED))
+        with self._lock:
+            for name, took_ms in answer.timing_ms.items():
+                self._times.setdefault(name, deque(maxlen=RECENT)).append(took_ms)
+
+    def _outputs(self, answer: Answer) -> Any:
+        rows = rows_of(answer.result, self._stack.fps)
+        if rows is None:
+            return None
+        self._check_kind(rows)
+        return rows.outputs()
+
+    def _check_kind(self, rows: Rows) -> None:
+        """Refuse commands of another kind than the first: one column means one thing."""
+        if self._kind and rows.kind != self._kind:
+            raise PolicyError(
+                f'the server answers {rows.kind} after {self._kind}; one kind was expected'
+            )
+        if not self._kind:
+            width = rows.rows.shape[-1] if rows.rows.ndim else 1
+            self._notices.say('rows', f'the server answers {rows.kind}, {width} columns a row')
+        self._kind = rows.kind
+
+    def _enter(self) -> Cancel:
+        with self._lock:
+            if self._closed:
+                raise Retired('the episode is closed')
+            self._running = Cancel()
+            return self._running
+
+    def _leave(self, cancel: Cancel) -> None:
+        with self._lock:
+            if self._running is cancel:
+                self._running = None
+            session = self._session if self._closed else None
+            self._session = None if self._closed else self._session
+        if session is not None:
+            self._sessions.give_back(session)
