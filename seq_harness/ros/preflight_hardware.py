@@ -65,7 +65,7 @@ def layers_by_topics(description: str) -> dict[str, Mapping[str, Any]]:
         root = ElementTree.fromstring(description)
     except ElementTree.ParseError:
         return {}
-    found = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for system in root.iter('ros2_control'):
         plugin = system.findtext('hardware/plugin', '').strip().lower()
         given = {
