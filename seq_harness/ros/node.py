@@ -26,7 +26,7 @@ from seq_harness.ros.robot_description import bounded_by_description
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.safety_topics import subscribe_safety
 from seq_harness.ros.time_watch import SimulatedWatch
-from seq_harness.ros.transitions import answer_invalid_transitions
+from seq_harness.ros.transitions import answer_invalid_transitions, leave_graph
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -187,6 +187,11 @@ class HarnessNode(LifecycleNode):
         self.interrupt('node_closed')
         self._connector.close()
         self._parts.close()
+
+    def destroy_node(self) -> None:
+        """Destroy the node and all that it has on the graph."""
+        super().destroy_node()  # type: ignore[no-untyped-call]
+        leave_graph(self)
 
     def _configure(self, connected: Connected) -> LiveLoop:
         settings = bounded_by_description(self, self.settings)

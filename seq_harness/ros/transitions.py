@@ -1,4 +1,4 @@
-"""Lifecycle transitions that are not possible now are answered, whoever spins the node."""
+"""What a lifecycle node leaves to do: answer what is not possible now, and leave the graph."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ def answer_invalid_transitions(node: LifecycleNode) -> None:
     for service in node.services:
         if service.srv_type is ChangeState:
             service.callback = _answering(node, service.callback)
+
+
+def leave_graph(node: LifecycleNode) -> None:
+    """
+    Take the lifecycle services of a node that was destroyed off the graph, and the node with them.
+
+    Else they stay, unanswered, until the garbage collector finds the node, and take the requests
+    that are meant for its successor.
+    """
+    machine = getattr(node, '_state_machine', None)
+    if machine is not None:
+        machine.destroy_when_not_in_use()
 
 
 def _answering(node: LifecycleNode, change: Answer) -> Answer:

@@ -12,6 +12,7 @@ import pytest
 from seq_harness.cli.children import Children
 from std_msgs.msg import Bool, Float64MultiArray
 from support.composing import Caller, Composition, composition, keys, levels
+from support.waiting import wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
 DEACTIVATE, CLEANUP = Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP
@@ -25,8 +26,8 @@ def composed(tmp_path: Path) -> Iterator[Composition]:
 
 
 @pytest.fixture
-def caller() -> Iterator[Caller]:
-    made = Caller()
+def caller(composed: Composition) -> Iterator[Caller]:
+    made = Caller(composed.context)
     yield made
     made.close()
 
@@ -189,3 +190,21 @@ def test_diagnostics_tell_rates_round_trips_and_recover(
     caller.until(lambda: levels(arm.statuses)['inputs'] == OK, 'its recovery')
     assert caller.trigger('/harness/start').success
     caller.until(lambda: levels(arm.statuses)['episode'] == OK, 'the recovery of the episode')
+
+
+def test_a_node_that_was_destroyed_takes_no_more_requests(composed: Composition) -> None:
+    arm = composed.arm()
+    harness = composed.harness()
+    composed.spin()
+    composed.executor.remove_node(harness)
+    composed.nodes.remove(harness)
+    harness.close()
+    harness.destroy_node()
+
+    def left() -> list[str]:
+        names = {name for name, _ in arm.get_service_names_and_types()}
+        # rclpy itself keeps this one until the garbage collector finds the node.
+        names.discard('/harness/get_type_description')
+        return [name for name in names if name.startswith('/harness/')]
+
+    wait_for(lambda: not left(), 20.0, 'that its services are gone')

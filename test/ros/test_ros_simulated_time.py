@@ -47,8 +47,8 @@ def composed(tmp_path: Path) -> Iterator[Composition]:
 
 
 @pytest.fixture
-def caller() -> Iterator[Caller]:
-    made = Caller()
+def caller(composed: Composition) -> Iterator[Caller]:
+    made = Caller(composed.context)
     yield made
     made.close()
 

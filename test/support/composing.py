@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import json
 import re
 import threading
-import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -29,7 +28,6 @@ from support.waiting import wait_for
 JOINTS = tuple(f'joint_{number}' for number in range(1, 7))
 HOLD = 'seq_harness.worker.policies.hold:Hold'
 WITHIN_S = 20.0
-SETTLE_S = 0.3
 
 
 def parameters(url: str, **changes: Any) -> list[Parameter]:
@@ -140,6 +138,8 @@ class Composition:
             if isinstance(node, HarnessNode):
                 node.close()
             node.destroy_node()  # type: ignore[no-untyped-call]
+        if self.failure:
+            raise self.failure[0]
 
     def _spin(self) -> None:
         try:
@@ -168,20 +168,18 @@ def composition(children: Children, policy: str = HOLD) -> Iterator[Composition]
 
 
 class Caller:
-    """Calls services from the test's own thread, in a context of its own."""
+    """Calls services from the test's own thread; a node of the composition's participant."""
 
-    def __init__(self) -> None:
-        self._context = Context()
-        rclpy.init(context=self._context)
-        self.node = Node('caller', context=self._context, use_global_arguments=False)
-        self._executor = SingleThreadedExecutor(context=self._context)
+    def __init__(self, context: Context) -> None:
+        """Within one participant a service is matched at once: no discovery loses a request."""
+        self.node = Node('caller', context=context, use_global_arguments=False)
+        self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
 
     def close(self) -> None:
         self._executor.shutdown()
         self.node.destroy_node()  # type: ignore[no-untyped-call]
-        rclpy.shutdown(context=self._context)
 
     def trigger(self, name: str) -> Any:
         """Call a service without arguments; return its response."""
@@ -205,9 +203,6 @@ class Caller:
         if name not in self._clients:
             client = self._clients[name] = self.node.create_client(kind, name)
             self.until(client.service_is_ready, f'the service {name}')
-            # The server finds the way back to a client a little later.
-            settled = time.monotonic() + SETTLE_S
-            self.until(lambda: time.monotonic() > settled, 'the way back')
         future = self._clients[name].call_async(request)
         self.until(future.done, f'the answer of {name}')
         return future.result()
