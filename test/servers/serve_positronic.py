@@ -14,6 +14,7 @@ from positronic_model_server.spec import component, sequence
 from positronic_model_server.websocket_wire import WebsocketWire
 from servers.reaching import Reaching
 
+# What a session may set, and what it is unless `--defaults` says otherwise.
 DEFAULTS: dict[str, Any] = {
     'width': 6,
     'form': 'array',
@@ -32,8 +33,8 @@ STATE = 'state'
 class Sessions(Model):  # type: ignore[misc]
     """Counts its sessions; the first row of an answer says which session and which inference."""
 
-    def __init__(self, metadata: dict[str, Any]) -> None:
-        super().__init__(parameters=DEFAULTS, metadata=metadata)
+    def __init__(self, metadata: dict[str, Any], defaults: dict[str, Any]) -> None:
+        super().__init__(parameters={**DEFAULTS, **defaults}, metadata=metadata)
         self.opened = 0
 
     def prepare_session(self, params: dict[str, Any]) -> Told:
@@ -110,10 +111,11 @@ def main() -> None:
     parser.add_argument('--port', type=int, required=True)
     parser.add_argument('--token')
     parser.add_argument('--metadata', type=json.loads, default={'checkpoint_id': 'tests'})
+    parser.add_argument('--defaults', type=json.loads, default={})
     parser.add_argument('--status-s', type=float, default=0.1)
     told = parser.parse_args()
     ModelServer.WAITING_INTERVAL_SEC = told.status_s
-    server = ModelServer(lambda: Sessions(told.metadata), auth_token=told.token)
+    server = ModelServer(lambda: Sessions(told.metadata, told.defaults), auth_token=told.token)
     server.serve([WebsocketWire(ServedHostPort('127.0.0.1', told.port))])
 
 
