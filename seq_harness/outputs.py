@@ -36,6 +36,10 @@ class Outputs:
         self.unknown: Counter[str] = Counter()
         """Commands for channels that this robot lacks, by channel: dropped and counted (R45)."""
 
+    def wrapped(self, wrap: Callable[[str, Output], Output]) -> Outputs:
+        """Return these outputs, each as `wrap` makes it of its channel's name and of itself."""
+        return Outputs({name: wrap(name, output) for name, output in self._outputs.items()})
+
     def encode(self, commands: Commands) -> Encoded:
         """Make every message; a failure leaves nothing published."""
         made = []

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+from seq_harness.bags.records import BagError, PADDING
 
 # What rosbags does not bring, as its package defines it.
 _OTHERS = {
@@ -45,8 +46,28 @@ def serialised(message: Any) -> bytes:
 
 
 def deserialised(data: bytes, kind: str) -> Any:
-    """Return the message of a type that `data` holds, CDR with its header."""
-    return _STORE.deserialize_cdr(data, kind)
+    """
+    Return the message of a type that `data` holds, CDR with its header.
+
+    Raises
+    ------
+    BagError
+        The bytes are not of that type.
+
+    """
+    failure: Exception | None = None
+    for spare in PADDING:
+        try:
+            return _STORE.deserialize_cdr(data[: len(data) - spare], kind)
+        except Exception as error:
+            failure = failure or error
+    raise BagError(f'{len(data)} bytes are no {kind}: {failure}') from failure
+
+
+def definition(kind: str) -> str:
+    """Return the text that defines a type and those it holds, as an MCAP wants it."""
+    text: str = _STORE.generate_msgdef(kind, ros_version=2)[0]
+    return text
 
 
 def _empty(field: Any) -> Any:

@@ -10,8 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from seq_harness.bags.charges import Act, Cost, Errands, Meter
 from seq_harness.bags.records import Record
+from seq_harness.episode import Start
 from seq_harness.harness import Harness, Opened
 from seq_harness.pipeline import Pipeline
+from seq_harness.playback.answer import Answer
 from seq_harness.playback.charging import ChargedStart, Charging
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.uplink import PolicyScope, Queued, Step, WorkerLost
@@ -51,15 +53,23 @@ class Charged:
             real_ns=self._meter.now_ns,
         )
 
-    def opened(self, pipeline: Pipeline, scope: PolicyScope) -> Opened:
-        """Put an episode together on a policy scope that is open."""
+    def opened(
+        self,
+        pipeline: Pipeline,
+        scope: PolicyScope,
+        wrap: Callable[[PolicyScope, Start], tuple[PolicyScope, Start]] | None = None,
+    ) -> Opened:
+        """Put an episode together on a policy scope that is open, as `wrap` makes it."""
         with ExitStack() as stack:
             stack.callback(scope.close)
             stack.callback(self._errands.retire)
             stack.callback(scope.retire)
-            opened = pipeline.open(
-                scope, lambda work: self._start(self._meter.metered(work)), stack
-            )
+
+            def start(work: Callable[[], Chunk | None]) -> Answer[Chunk | None]:
+                return self._start(self._meter.metered(work))
+
+            used = (scope, start) if wrap is None else wrap(scope, start)
+            opened = pipeline.open(*used, stack)
             opened.visible_ns = self._start.visible_ns
             opened.answered_ns = self._answered_ns
             opened.stack = stack.pop_all()
@@ -98,13 +108,15 @@ class Lockstep:
         charged: Charged,
         put: Callable[[Record], None],
         pace: Pace | None = None,
+        do_round: Callable[[], int] | None = None,
     ) -> None:
-        """`put` lets a message arrive."""
+        """`put` lets a message arrive; `do_round` does a round, if not the harness itself."""
         self._harness = harness
         self._clock = clock
         self._charged = charged
         self._put = put
         self._pace = pace
+        self._do_round = do_round or harness.round
         self._wake_ns = clock.now_ns()
 
     @property
@@ -141,11 +153,11 @@ class Lockstep:
             self._round()
 
     def _round(self) -> None:
-        self._wake_ns = self._harness.round()
+        self._wake_ns = self._do_round()
         while self.live and self._charged.run():
             visible_ns = self._charged.visible_ns()
             if visible_ns is None:
-                self._wake_ns = self._harness.round()
+                self._wake_ns = self._do_round()
             else:
                 self._wake_ns = min(self._wake_ns, visible_ns)
 

@@ -10,13 +10,10 @@ from typing import Any, TypeVar
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Connection, Qos, QosDurability, QosReliability
 from rosbags.typesys import get_typestore, Stores
-from seq_harness.bags.records import BagError, Offered, Record, Topic
+from seq_harness.bags.records import BagError, Offered, PADDING, Record, Topic
 from typing_extensions import Self
 
 T = TypeVar('T')
-
-PADDING = (0, 4, 8)
-"""Bytes that serialisers of ROS leave behind a message: they reckon its size before they write."""
 
 MCAP_MARK = b'\x89MCAP0\r\n'
 """How an MCAP file begins and ends."""

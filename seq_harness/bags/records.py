@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PADDING = (0, 4, 8)
+"""Bytes that serialisers of ROS leave behind a message: they reckon its size before they write."""
+
 
 class BagError(Exception):
     """A recording that cannot be read or written; says where and why."""

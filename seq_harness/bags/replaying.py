@@ -10,19 +10,22 @@ import time
 from typing import Any
 
 from seq_harness.bags.arrivals import Arrivals
+from seq_harness.bags.blanks import serialised
 from seq_harness.bags.charges import Act, Cost, uncharged
+from seq_harness.bags.exact import limits_of
 from seq_harness.bags.faults import Fault, FaultKind, Faults, OnFault, Place
 from seq_harness.bags.lockstep import BagClock, Charged, Flushed, Lockstep, paced
 from seq_harness.bags.mending import opened
 from seq_harness.bags.params import Params, settings_from
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.records import BagError, Record
+from seq_harness.bags.run_recording import RunRecorder, Unrecorded
 from seq_harness.bags.setpoints import SetpointLog, Setpoints
 from seq_harness.client.embedded import EmbeddedPolicy
 from seq_harness.client.registry import open_policy, Policy
 from seq_harness.contract import obs_schedule
 from seq_harness.contract.connect import WorkerDeclaration
-from seq_harness.harness import Harness, Limits, OnInstruction, Opened
+from seq_harness.harness import Harness, OnInstruction, Opened, Parts
 from seq_harness.inputs import Inputs
 from seq_harness.pipeline import Pipeline
 from seq_harness.settings import Settings
@@ -52,6 +55,8 @@ class ReplayOptions:
     """How the recording breaks off, where that is known and what is before is to be used."""
     on_progress: Callable[[int], None] | None = None
     """Told of every message's log time, in ns."""
+    record: Path | None = None
+    """Where to write an exact record of the replay itself; None for nowhere."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,10 @@ class _Replay:
         self._ended_ns = self._stop_ns - 1
         self._clock = BagClock(self._start_ns)
         self._charged = Charged(self._clock, options.cost)
-        self._log = SetpointLog(settings.channels, pipeline.period_ns, self._clock.now_ns)
+        self._recording = self._recorder(declaration)
+        now_ns = self._clock.now_ns
+        stamp_ns = self._recording.stamping(now_ns)
+        self._log = SetpointLog(settings.channels, pipeline.period_ns, now_ns, stamp_ns)
         self._faults = Faults(options.on_fault)
         schedule = obs_schedule.of(declaration.observations, pipeline.rate_hz)
         self._streams = obs_schedule.reads_past(schedule)
@@ -177,7 +185,14 @@ class _Replay:
 
     def run(self) -> Run:
         pace = paced(self._options.rate, self._start_ns) if self._options.rate else None
-        loop = Lockstep(self._harness, self._clock, self._charged, self._arrivals.put, pace)
+        loop = Lockstep(
+            self._harness,
+            self._clock,
+            self._charged,
+            self._arrivals.put,
+            pace,
+            lambda: self._recording.round(self._harness),
+        )
         began_s = time.perf_counter()
         topics = self._arrivals.check(self._bag.topics, self._start_ns)
         try:
@@ -191,7 +206,8 @@ class _Replay:
                     self._options.on_progress(record.log_ns)
             loop.end(self._ended_ns, BAG_ENDED)
         finally:
-            self._harness.close('replay_failed')
+            self._recording.close_harness(self._harness, 'replay_failed')
+            self._recording.close()
         return self._told(time.perf_counter() - began_s)
 
     def _records(self, topics: list[str]) -> Iterator[Record]:
@@ -213,28 +229,41 @@ class _Replay:
 
     def _made(self, inputs: Inputs) -> Harness:
         settings = self._settings
-        return Harness(
+        parts = Parts(
             clock=self._clock,
             inputs=inputs,
             outputs=self._log.outputs,
             spec=self._pipeline.spec,
             open_episode=self._open,
-            limits=Limits(
-                episode_ns=round(settings['episode_s'] * 1e9) or None,
-                inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
-            ),
+            limits=limits_of(settings),
             instruction=settings['instruction'],
             on_instruction=OnInstruction(settings['on_instruction']),
-            wake=_nobody_waits,
-            on_change=_nobody_waits,
+            look=inputs.snapshot,
             unavailable=lambda snapshot: inputs.unavailable(snapshot, self._clock.now_ns()),
+        )
+        return self._recording.parts(parts).harness()
+
+    def _recorder(self, declaration: WorkerDeclaration) -> Unrecorded:
+        if self._options.record is None:
+            return Unrecorded()
+        return RunRecorder(
+            self._options.record,
+            self._settings,
+            declaration,
+            now_ns=self._clock.now_ns,
+            ros_now_ns=self._clock.now_ns,
+            serialise=_serialised,
+            period_ns=self._pipeline.period_ns,
+            instruction=self._settings['instruction'],
+            playback_clock='recorded',
+            may_wait=True,
         )
 
     def _open(self) -> Opened:
         scope = self._policy.open_episode(self._clock.now_ns)
         if self._streams:
             scope = Flushed(scope, self._settings['act_timeout_s'])
-        return self._charged.opened(self._pipeline, scope)
+        return self._charged.opened(self._pipeline, scope, self._recording.episode)
 
     def _told(self, real_s: float) -> Run:
         report = self._harness.report()
@@ -252,8 +281,9 @@ class _Replay:
         )
 
 
-def _nobody_waits() -> None:
-    """Wake nobody: the driver is who calls."""
+def _serialised(message: Any) -> bytes:
+    """Return the CDR of an input's message, or of a setpoint, which is serialised already."""
+    return bytes(message[1]) if isinstance(message, tuple) else serialised(message)
 
 
 def _span(bag: Bag, options: ReplayOptions) -> tuple[int, int]:

@@ -70,9 +70,15 @@ class SetpointLog:
     """
 
     def __init__(
-        self, channels: tuple[ChannelSettings, ...], period_ns: int, now_ns: Callable[[], int]
+        self,
+        channels: tuple[ChannelSettings, ...],
+        period_ns: int,
+        now_ns: Callable[[], int],
+        stamp_ns: Callable[[], int] | None = None,
     ) -> None:
-        self._channels = {item.name: _Channel(item, period_ns, now_ns) for item in channels}
+        """`stamp_ns` is the clock that stamps messages, if it is not `now_ns` itself."""
+        stamp = stamp_ns or now_ns
+        self._channels = {item.name: _Channel(item, period_ns, stamp) for item in channels}
         self._now_ns = now_ns
         self._hash = hashlib.sha256()
         self.outputs = Outputs(

@@ -8,6 +8,7 @@ from seq_harness.settings.input_types import COMPRESSED_IMAGE, IMAGE, JOINT_STAT
 from seq_harness.settings.output_types import FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from seq_harness.settings.play_parameters import PLAY
+from seq_harness.settings.record_parameters import RECORD
 from seq_harness.settings.safety_parameters import SAFETY
 from seq_harness.settings.server_parameters import SERVER
 from seq_harness.settings.worker_parameters import WORKER
@@ -64,6 +65,7 @@ GENERAL = (
     ),
     *PLAY,
     *SAFETY,
+    *RECORD,
     Parameter(
         'instruction', Kind.STRING, '', 'The instruction of the first episode; ~/instruction '
         'replaces it.',
