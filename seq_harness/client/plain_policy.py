@@ -249,7 +249,8 @@ def refuse_options(wire: str, options: Mapping[str, Any], *names: str) -> None:
 
     """
     for name in names:
-        if options.get(name) not in (None, '', False) and options.get(name) != {}:
+        value = options.get(name)
+        if value or (value == 0 and value is not False):
             raise ValueError(
                 f'{PARAMETERS.get(name, name)} is set, and {wire} has no word for it: leave it out'
             )

@@ -261,7 +261,8 @@ class PlainWebsocket:
         with suppress(OSError, WebSocketException):
             while self._protocol.state is State.OPEN and self._channel.has_news:
                 self._read_on(time.monotonic())
-            return
+            if self._protocol.state is State.OPEN:
+                return
         self._lose()
 
     def _lose(self) -> None:
