@@ -1,0 +1,78 @@
+"""What preflight compares without a graph: controllers with channels, frames with memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from seq_harness.ros.preflight_commands import compared
+from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
+from support.robots import settings_of
+
+
+def controller(name: str, kind: str, state: str, *joints: str) -> Any:
+    return SimpleNamespace(
+        name=name,
+        type=kind,
+        state=state,
+        required_command_interfaces=[f'{joint}/position' for joint in joints],
+    )
+
+
+FORWARD = 'forward_command_controller/ForwardCommandController'
+TRAJECTORY = 'joint_trajectory_controller/JointTrajectoryController'
+
+
+@pytest.mark.parametrize(
+    ('controllers', 'topic', 'severity', 'text'),
+    [
+        ([controller('fpc', FORWARD, 'active', 'j1', 'j2')], 'fpc/commands', 'OK', 'is active'),
+        ([controller('fpc', FORWARD, 'inactive')], 'fpc/commands', 'FAULT', 'is inactive'),
+        ([controller('fpc', FORWARD, 'active', 'j2', 'j1')], 'fpc/commands', 'FAULT', 'order'),
+        ([controller('fpc', FORWARD, 'active', 'j1')], 'fpc/commands', 'FAULT', "commands ['j1']"),
+        ([controller('jtc', TRAJECTORY, 'active')], 'jtc/commands', 'FAULT', 'takes a joint_traj'),
+        ([controller('jtc', TRAJECTORY, 'active')], 'fpc/commands', 'WARNING', "are ['jtc']"),
+    ],
+)
+def test_a_channel_is_compared_with_the_controller_that_its_topic_names(
+    controllers: list[Any], topic: str, severity: str, text: str
+) -> None:
+    settings = settings_of(channels__arm__topic=topic)
+    found = list(compared(controllers, settings.channels))
+    assert any(
+        item.severity.name == severity and text in item.said and item.subject == 'channel arm'
+        for item in found
+    )
+
+
+def test_a_controller_that_no_channel_commands_is_shown() -> None:
+    others = [controller('jsb', 'joint_state_broadcaster/JointStateBroadcaster', 'active')]
+    found = list(compared([*others, controller('fpc', FORWARD, 'active')],
+                          settings_of(channels__arm__topic='fpc/commands').channels))  # fmt: skip
+    assert [item.said for item in found if item.subject == 'controllers'] == [
+        'jsb (joint_state_broadcaster/JointStateBroadcaster) is active'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('text', 'size'),
+    [
+        ('<profiles><segment_size>33554432</segment_size></profiles>', 33554432),
+        ('<dds xmlns="x"><segment_size> 1048576 </segment_size></dds>', 1048576),
+        ('<profiles/>', 524288),
+    ],
+)
+def test_the_size_of_a_segment_is_read_from_the_profiles(
+    text: str, size: int, tmp_path: Path
+) -> None:
+    file = tmp_path / 'profiles.xml'
+    file.write_text(text)
+    assert segment_bytes({'FASTDDS_DEFAULT_PROFILES_FILE': str(file)}) == size
+    assert segment_bytes({}) == 524288
+
+
+def test_profiles_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ProfilesUnreadable, match=r'nowhere\.xml'):
+        segment_bytes({'FASTRTPS_DEFAULT_PROFILES_FILE': str(tmp_path / 'nowhere.xml')})
