@@ -25,7 +25,7 @@ class Silence:
 
 
 class Scripted:
-    """What a test looks at: the port, the headers of each handshake, and the messages."""
+    """What a test looks at: the port, what each handshake said, and the messages."""
 
     def __init__(self, greeting: Any, handler: Handler, statuses: Sequence[int]) -> None:
         self.greeting = greeting
@@ -33,11 +33,13 @@ class Scripted:
         self.statuses = list(statuses)
         """What the next handshakes are refused with."""
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.connections: queue.SimpleQueue[ServerConnection] = queue.SimpleQueue()
         self.messages: list[dict[str, Any]] = []
         self.port = 0
 
     def refuse(self, connection: ServerConnection, request: Request) -> Response | None:
+        self.paths.append(request.path)
         self.headers.append({name.lower(): value for name, value in request.headers.raw_items()})
         return connection.respond(self.statuses.pop(0), 'no\n') if self.statuses else None
 
