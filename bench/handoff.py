@@ -116,6 +116,14 @@ class Task:
         return round(max(drawn, 0.25 * self._delay_ms) * 1e6)
 
 
+def the_reference(task: Task, end_ns: int) -> None:
+    """Command the reference itself, without a policy: what the motion's own steps come to."""
+    for number, t in enumerate(range(0, end_ns, PERIOD_NS)):
+        if number % (ROWS // 2) == 0:
+            task.joined()
+        task.send(t, task.reference(t))
+
+
 def blocking_broker(task: Task, end_ns: int) -> None:
     """Play a chunk to its end, then block for the next."""
     t = 0
@@ -262,6 +270,7 @@ def played(mode: Mode) -> Callable[[Task, int], None]:
 
 
 RUNS: dict[str, Callable[[Task, int], None]] = {
+    'the reference': the_reference,
     'blocking broker': blocking_broker,
     'queue threshold': lambda task, end_ns: QueueClient(task).run(end_ns),
     'lead + continue': played(Mode()),
