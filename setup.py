@@ -5,7 +5,7 @@ from setuptools import find_packages, setup
 package_name = 'seq_harness'
 
 SHARED = ('.json', '.py', '.xml', '.yaml')
-EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight')
+EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight', 'watchdog')
 
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.14.1']

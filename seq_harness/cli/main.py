@@ -13,6 +13,7 @@ COMMANDS = {
     'harness': ('harness', 'run the harness node'),
     'worker': ('worker', 'serve a policy: worker MODULE:CLASS --port N'),
     'sim-arm': ('sim_arm', 'run the simulated arm with a camera'),
+    'watchdog': ('watchdog', 'zero what a harness commands once it is dead or frozen'),
     'record-bag': ('record_bag', 'record topics into a bag'),
     'play-bag': ('play_bag', 'play a bag into the graph, with /clock'),
     'probe': ('probe', 'ask a policy about one instant of a recording, and draw its answer'),

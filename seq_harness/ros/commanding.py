@@ -9,7 +9,9 @@ from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import qos_policy_name_from_kind
+from rclpy.time import Time
 from seq_harness.inputs import Verdict
 from seq_harness.outputs import Output, Outputs
 from seq_harness.ros.message_types import message_class
@@ -17,6 +19,7 @@ from seq_harness.ros.ownership import Ownership
 from seq_harness.ros.rejections import RejectionWatch
 from seq_harness.ros.subscribing import Tell
 from seq_harness.ros.topics import output, setpoint_publisher
+from seq_harness.ros.watchdog_link import WatchdogLink
 from seq_harness.settings import ChannelSettings, Settings
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
@@ -25,9 +28,16 @@ CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 class Commanding:
     """Publishers of a configured node; the executor's thread opens and closes them."""
 
-    def __init__(self, node: Node, settings: Settings, period_ns: int, tell: Tell) -> None:
+    def __init__(
+        self,
+        node: Node,
+        settings: Settings,
+        period_ns: int,
+        tell: Tell,
+        stamp_ns: Callable[[], int],
+    ) -> None:
         """
-        Open a publisher for every channel.
+        Open a publisher for every channel; `stamp_ns` reads the clock that stamps, in ns.
 
         Raises
         ------
@@ -37,9 +47,10 @@ class Commanding:
         """
         self._node = node
         self._tell = tell
+        self._stamp_ns = stamp_ns
         made = {}
         with ExitStack() as parts:
-            publishers = []
+            publishers: list[Publisher] = []
             for item in settings.channels:
                 publisher = setpoint_publisher(node, item, settings['preview'], self._events(item))
                 parts.callback(node.destroy_publisher, publisher)
@@ -47,9 +58,21 @@ class Commanding:
                 made[item.name] = output(publisher, item, period_ns, self._stamp)
                 if item.controller_state and not settings['preview']:
                     made[item.name] = self._watched(item, made[item.name], parts)
+            self.watchdog: WatchdogLink | None = None
+            if settings['require_watchdog']:
+                channels = list(zip(settings.channels, publishers, strict=True))
+                self.watchdog = WatchdogLink(node, channels, period_ns / 1e9)
+                parts.callback(self.watchdog.close)
             self._parts = parts.pop_all()
         self.outputs = Outputs(made)
-        self.ownership = Ownership(node, publishers, settings['on_other_publisher'])
+        policy = settings['on_other_publisher']
+        self.ownership = Ownership(node, publishers, policy, self._known)
+
+    def refusal(self) -> str:
+        """Say why an episode may not start now; empty if it may."""
+        # A watchdog that is silent counts among the others.
+        unwatched = '' if self.watchdog is None else self.watchdog.refusal()
+        return unwatched or self.ownership.refusal()
 
     def watch(self, stop: Callable[[str], object]) -> None:
         """Look for other publishers from now on; `stop` ends the episode for a reason."""
@@ -58,6 +81,9 @@ class Commanding:
     def close(self) -> None:
         """Close all publishers."""
         self._parts.close()
+
+    def _known(self) -> frozenset[str]:
+        return frozenset() if self.watchdog is None else self.watchdog.endpoints
 
     def _watched(self, item: ChannelSettings, sent: Output, parts: ExitStack) -> Output:
         """Watch whether the controller takes what is sent, by the state that it publishes."""
@@ -78,7 +104,7 @@ class Commanding:
         return Output(sent.encode, publish)
 
     def _stamp(self) -> Any:
-        return self._node.get_clock().now().to_msg()
+        return Time(nanoseconds=self._stamp_ns()).to_msg()
 
     def _events(self, item: ChannelSettings) -> PublisherEventCallbacks:
         def incompatible(event: Any) -> None:

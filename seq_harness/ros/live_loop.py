@@ -9,7 +9,7 @@ from typing import Any
 from rclpy.lifecycle import LifecycleNode
 from seq_harness.client.registry import Policy
 from seq_harness.client.runtime import Runtime
-from seq_harness.harness import Harness, Limits, OnInstruction, Opened
+from seq_harness.harness import Harness, Limits, OnInstruction, Opened, Parts, State
 from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.outputs import Outputs
 from seq_harness.pipeline import Pipeline
@@ -18,6 +18,7 @@ from seq_harness.ros.commanding import Commanding
 from seq_harness.ros.manual import manual_subscription
 from seq_harness.ros.meters import Meters
 from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPacer
+from seq_harness.ros.recording import recorder_of, telling
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
 from seq_harness.ros.time_watch import SystemWatch
@@ -25,6 +26,12 @@ from seq_harness.settings import InputSettings, Settings
 
 STALLED_PERIODS = 3
 """A loop this many row periods past its own instant is stuck: nothing more goes out."""
+
+FROZEN_S = 0.5
+"""A loop that wakes so late was frozen, and its plan is of the past."""
+
+STALLED = 'loop_stalled'
+"""Why an episode ends whose loop was stuck, or whose process was frozen."""
 
 CLOSE_WITHIN_S = 1.0
 """How long each part may take to close."""
@@ -58,11 +65,15 @@ class LiveLoop:
         self.system = SystemWatch()
         self._node = node
         self._settings = settings
-        self._tell = tell
         self._late_for: int | None = None
+        self._frozen_ns = max(round(FROZEN_S * 1e9), STALLED_PERIODS * pipeline.period_ns)
+        self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
             self.pacer: Pacer = self._make_pacer()
             parts.callback(self.pacer.close)
+            self.recording = recorder_of(node, settings, pipeline, self.pacer, instruction)
+            parts.callback(self.recording.close)
+            self._tell = telling(self.recording, tell)
             self._runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
             parts.callback(self._runtime.close)
             self.inputs = Inputs(
@@ -71,7 +82,7 @@ class LiveLoop:
             self.harness = self._make_harness(instruction, safety, on_change, parts)
             self.commanding.watch(self.harness.stop)
             self.paced = PacedThread(
-                self.harness.round, self.harness.prepare, self.pacer, settings['rt_priority']
+                self._round, self._prepare, self.pacer, settings['rt_priority']
             )
             parts.callback(self._close_loop)
             self._subscribe(parts)
@@ -83,14 +94,50 @@ class LiveLoop:
         self._parts.close()
 
     def watch(self) -> None:
-        """Withhold everything once the loop is stuck past its own instant."""
+        """Withhold everything once the loop is stuck past its own instant; else beat."""
         expected_ns = self.harness.expected_ns
-        late_ns = 0 if expected_ns is None else self.pacer.now_ns() - expected_ns
-        late = late_ns > STALLED_PERIODS * self.pipeline.period_ns
+        late = self._late_ns() > STALLED_PERIODS * self.pipeline.period_ns
         # Seen late twice: a jump of simulated time alone makes the loop late once.
         if late and self._late_for == expected_ns:
-            self.harness.withhold('loop_stalled')
+            self.harness.withhold(STALLED)
         self._late_for = expected_ns if late else None
+        if not late:
+            self._beat()
+
+    def changed(self) -> None:
+        """Notice that an episode began or ended, and tell the watchdog at once."""
+        report = self.harness.report()
+        self._said = report.number, report.state is not State.IDLE, self._sent_by_hand()
+        self._beat()
+
+    def _beat(self) -> None:
+        watchdog = self.commanding.watchdog
+        if watchdog is None:
+            return
+        episode, live, sent = self._said
+        watchdog.beat(episode, live or self._sent_by_hand() > sent)
+        trouble = watchdog.trouble(episode) if live else ''
+        if trouble:
+            self.harness.stop(trouble)
+
+    def _sent_by_hand(self) -> int:
+        manual = self.harness.manual
+        return 0 if manual is None else manual.counts['sent']
+
+    def _late_ns(self) -> int:
+        expected_ns = self.harness.expected_ns
+        return 0 if expected_ns is None else self.pacer.now_ns() - expected_ns
+
+    def _round(self) -> int:
+        """Do a round; after a freeze of the whole process, end what was under way before it."""
+        late = isinstance(self.pacer, SteadyPacer) and self._late_ns() > self._frozen_ns
+        watchdog = self.commanding.watchdog
+        if late or (watchdog is not None and self.harness.expected_ns and watchdog.overdue):
+            self.harness.stop(STALLED)
+        return self.recording.round(self.harness)
+
+    def _prepare(self, instant_ns: int) -> None:
+        self.recording.prepare(self.harness, instant_ns)
 
     def _make_pacer(self) -> Pacer:
         if not self._node.get_parameter('use_sim_time').value:
@@ -123,7 +170,7 @@ class LiveLoop:
         def unavailable(snapshot: Snapshot) -> str | None:
             return safety.reason or self.inputs.unavailable(snapshot, self.pacer.now_ns())
 
-        return Harness(
+        made = Parts(
             clock=self.pacer,
             inputs=self.inputs,
             outputs=self._make_outputs(parts),
@@ -134,6 +181,7 @@ class LiveLoop:
                 inputs_ns=round(settings['inputs_timeout_s'] * 1e9),
             ),
             instruction=instruction,
+            look=self.inputs.snapshot,
             on_instruction=OnInstruction(settings['on_instruction']),
             wake=self.pacer.wake,
             on_change=on_change,
@@ -141,10 +189,13 @@ class LiveLoop:
             unavailable=unavailable,
             reap=self._runtime.reap,
         )
+        return self.recording.parts(made).harness()
 
     def _make_outputs(self, parts: ExitStack) -> Outputs:
+        clock = self._node.get_clock()
+        stamp_ns = self.recording.stamping(lambda: int(clock.now().nanoseconds))
         self.commanding = Commanding(
-            self._node, self._settings, self.pipeline.period_ns, self._tell
+            self._node, self._settings, self.pipeline.period_ns, self._tell, stamp_ns
         )
         parts.callback(self.commanding.close)
         return self.commanding.outputs
@@ -161,6 +212,8 @@ class LiveLoop:
                 parts.callback(self._node.destroy_subscription, subscribed)
 
     def _on_input(self, item: InputSettings) -> Arrived:
+        wake = self.recording.waking('input', self.pacer.wake)
+
         def arrived(message: Any, topic: str, sequence: int | None) -> None:
             now_ns, ros_now_ns = self.pacer.now_ns(), self._node.get_clock().now().nanoseconds
             if not now_ns:
@@ -177,9 +230,11 @@ class LiveLoop:
                 sequence=sequence,
             )
             self.meters.note(item.name, arrival)
+            at = now_ns, ros_now_ns
+            self.recording.arrived(item.name, topic, sequence, at, arrival)
             self._tell(item.name, arrival.reason, arrival.verdict)
             if self.harness.waiting:
-                self.pacer.wake()
+                wake()
 
         return arrived
 
@@ -204,15 +259,16 @@ class LiveLoop:
             stack.callback(self._runtime.retire)
             stack.callback(scope.retire)
             answered: list[int | None] = [None]  # written by the runtime's thread
+            wake = self.recording.waking('answer', self.pacer.wake)
 
             def note_answer() -> None:
                 answered[0] = self.pacer.now_ns()
-                self.pacer.wake()
+                wake()
 
             def start(work: Callable[[], Any]) -> Answer[Any]:
                 return self._runtime.start(work, on_done=note_answer)
 
-            opened = self.pipeline.open(scope, start, stack)
+            opened = self.pipeline.open(*self.recording.episode(scope, start), stack)
             opened.answered_ns = lambda: answered[0]
             opened.stack = stack.pop_all()
             return opened
@@ -220,7 +276,8 @@ class LiveLoop:
     def _close_loop(self) -> None:
         self.harness.stop('node_closed')
         if self.paced.close(CLOSE_WITHIN_S):
-            self.harness.close('node_closed')
+            self.recording.close_harness(self.harness, 'node_closed')
+            self.changed()
         else:
-            self.harness.withhold('loop_stalled')
+            self.harness.withhold(STALLED)
             self._node.get_logger().error('the loop did not end; its setpoints are withheld')

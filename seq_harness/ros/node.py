@@ -230,7 +230,7 @@ class HarnessNode(LifecycleNode):
         if kept is not None:
             remedy = ': call ~/reset_fault once it is well' if self._safety.latched else ''
             return RequestAnswer(False, f'{kept}{remedy}')
-        others = loop.commanding.ownership.refusal()
+        others = loop.commanding.refusal()
         if others:
             return RequestAnswer(False, others)
         answer = loop.harness.start()
@@ -318,6 +318,8 @@ class HarnessNode(LifecycleNode):
 
     def _on_changed(self) -> None:
         self._say_change()
+        if self._loop is not None:
+            self._loop.changed()
         self._publish_episode()
 
     def _say_change(self) -> None:
@@ -361,6 +363,7 @@ class HarnessNode(LifecycleNode):
             'policy': loop.policy.figures(),
             'scheduling': loop.paced.scheduling,
             'preview': self.settings['preview'],
+            **loop.recording.figures(),
             **({} if shadow is None else {'preview_distance': shadow.figures()}),
             **({} if manual is None else {'manual': dict(manual.counts)}),
             **self.process_facts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,25 @@ def read_settings(node: Node) -> Settings:
     for parameter in declared_parameters(values):
         _declare(node, parameter, values)
     return settings
+
+
+def declare(node: Node, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """
+    Declare parameters on a node that lists none by itself, and return their values by name.
+
+    Raises
+    ------
+    SettingsError
+        Names the parameter and what is allowed.
+
+    """
+    values: dict[str, Any] = {}
+    for parameter in parameters:
+        descriptor = ParameterDescriptor(dynamic_typing=True)
+        given = node.declare_parameter(parameter.name, parameter.default, descriptor)
+        values[parameter.name] = parameter.read(_plain(given.value))
+        _declare(node, parameter, values)
+    return values
 
 
 def _plain(value: Any) -> Any:

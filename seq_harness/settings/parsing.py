@@ -181,6 +181,7 @@ def _checked(read: Mapping[str, Any]) -> Settings:
         item.name: item for item in inputs if item.joints and item.type not in (*CAMERAS, *WORDS)
     }
     channels = tuple(_channel(read, name, states) for name in general['channel_names'])
+    _check_crash(channels, general['require_watchdog'])
     if general['max_request_age_s'] > general['act_timeout_s']:
         raise SettingsError(
             "parameter 'max_request_age_s' must be at most 'act_timeout_s' "
@@ -300,16 +301,21 @@ def _check_kind(channel: ChannelSettings) -> None:
             f'observation, and belongs to kind delta alone; got kind {channel.kind!r} and '
             f'{channel.delta_of!r}'
         )
-    if channel.kind in RATES and not channel.controller_timeout_s:
-        raise SettingsError(
-            f"parameter '{prefix}.controller_timeout_s' must be above 0 for a {channel.kind}: "
-            'what a crash leaves is stopped by a controller that times out, or by nobody'
-        )
     if channel.horizon == 'chunk' and channel.type != JOINT_TRAJECTORY:
         raise SettingsError(
             f"parameter '{prefix}.horizon' may be chunk for a {JOINT_TRAJECTORY} alone; the type "
             f'of the channel is {channel.type!r}'
         )
+
+
+def _check_crash(channels: Sequence[ChannelSettings], watched: bool) -> None:
+    for channel in channels:
+        if channel.kind in RATES and not channel.controller_timeout_s and not watched:
+            raise SettingsError(
+                f"parameter 'channels.{channel.name}.controller_timeout_s' must be above 0 for a "
+                f'{channel.kind}, or require_watchdog be true: what a crash leaves is stopped by '
+                'a controller that times out, by a watchdog process, or by nobody'
+            )
 
 
 def _refuse_unused(

@@ -163,7 +163,8 @@ PLAY_CHANNEL = (
     ),
     Parameter(
         'controller_timeout_s', Kind.DOUBLE, 0.0, 'For velocities and efforts, and required '
-        'there: after how long without a command the controller stops by itself, in seconds.',
+        'there without require_watchdog: after how long without a command the controller stops by '
+        'itself, in seconds.',
         0.0, 60.0,
     ),
 )  # fmt: skip

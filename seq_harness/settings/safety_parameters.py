@@ -25,6 +25,11 @@ SAFETY = (
         0.02, 60.0,
     ),
     Parameter(
+        'require_watchdog', Kind.BOOL, False, 'Start an episode only while a watchdog process '
+        'watches this node, and end it when that is gone; once this node is dead or frozen the '
+        'watchdog sends zero to every channel of velocities or efforts.',
+    ),
+    Parameter(
         'manual_commands', Kind.BOOL, False, 'Take std_msgs/Float64MultiArray commands by hand on '
         '~/manual/<channel>, in the order of its joints; they pass the guard.',
     ),

@@ -12,7 +12,7 @@ import pytest
 from support.sources import PACKAGE, ROOT
 
 COPIED = ('seq_harness', 'resource', 'launch', 'config')
-EXECUTABLES = {'harness', 'preflight', 'sim_arm', 'worker'}
+EXECUTABLES = {'harness', 'preflight', 'sim_arm', 'watchdog', 'worker'}
 
 
 @pytest.fixture(scope='module')
