@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageFile
 import pytest
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.errors import Rejected
@@ -185,3 +186,25 @@ def test_a_broken_frame_fails_one_act_and_is_read_no_more() -> None:
         assert (answer.status, answer.code) == (400, 'invalid_request')
         assert 'observation 0' in answer.body['detail']
         assert client.act({'front': picture()}, episode_id='e', seq=2).outputs == [[6, 8, 3]] * 2
+
+
+def test_finding_24_no_frame_is_decoded_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, on_a_loop = ImageFile.ImageFile.load, []
+
+    def watched(image: ImageFile.ImageFile) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            on_a_loop.append(False)
+        else:
+            on_a_loop.append(True)
+        return load(image)
+
+    monkeypatch.setattr(ImageFile.ImageFile, 'load', watched)
+    with served(Shapes()) as url, client_of(url) as client:
+        client.connect()
+        frame = {'front': encoded(picture(), 'PNG')}
+        client.observe('e', {0: frame})
+        client.act(frame, episode_id='e', seq=1)
+    assert on_a_loop
+    assert not any(on_a_loop)
