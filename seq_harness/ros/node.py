@@ -190,7 +190,7 @@ class HarnessNode(LifecycleNode):
 
     def destroy_node(self) -> None:
         """Destroy the node and all that it has on the graph."""
-        super().destroy_node()  # type: ignore[no-untyped-call]
+        super().destroy_node()
         leave_graph(self)
 
     def _configure(self, connected: Connected) -> LiveLoop:
