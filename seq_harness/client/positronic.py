@@ -11,10 +11,10 @@ from urllib.parse import quote, urlsplit
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
+from seq_harness.client.key_map import read_key_map, ROWS
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_opening import Opener
-from seq_harness.client.positronic_rows import ROWS
-from seq_harness.client.positronic_scope import PositronicScope
+from seq_harness.client.positronic_scope import PositronicScope, Terms
 from seq_harness.client.positronic_session import SESSION_PATH
 from seq_harness.client.positronic_sessions import Sessions
 from seq_harness.client.positronic_stack import LocalStack, read_stack, STACK
@@ -55,6 +55,7 @@ class PositronicPolicy:
         embodiment: str | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | None = None,
+        server: Mapping[str, Any] | None = None,
         on_state: Callable[[str], None] | None = None,
     ) -> None:
         """
@@ -79,6 +80,9 @@ class PositronicPolicy:
             Which of the models of a server of protocol 1 or 2; a later one has one.
         params
             The session's parameters.
+        server
+            What the server's keys hold, the columns of its rows and the key that holds them: the
+            parameters of these names.
         on_state
             Told, from any thread, of everything that changes between us and the server, once.
         via_gateway, embodiment, seed
@@ -91,6 +95,7 @@ class PositronicPolicy:
 
         """
         _refuse(via_gateway=via_gateway, embodiment=embodiment, seed=seed)
+        self._keys = read_key_map(server or {})
         endpoint = Endpoint.read(
             _with_path(url, model),
             token,
@@ -140,12 +145,9 @@ class PositronicPolicy:
         self._notices.say('link', f'connected to {self._name}')
         for said in stack.played_by:
             self._notices.say(said, f'the server wants {said}')
-        return WorkerDeclaration(
-            instance=self._name,
-            io=_shown(meta),
-            actions=Actions(key=ROWS, hz=stack.fps, open_loop_horizon=stack.horizon_rows),
-            keeps_state=True,
-        )
+        rows = Actions(key=ROWS, hz=stack.fps, open_loop_horizon=stack.horizon_rows)
+        declared = {'io': _shown(meta), 'actions': rows, 'keeps_state': True}
+        return self._keys.declaration().model_copy(update=declared)
 
     def warm_up(self, observation: Observation) -> None:
         """
@@ -208,7 +210,7 @@ class PositronicPolicy:
             raise RuntimeError('no episode can be opened: connect first, and do not close')
         scope = PositronicScope(
             self._sessions,
-            self._stack,
+            Terms(self._keys, self._stack),
             clock_ns,
             self._notices,
             act_timeout_s=act_timeout_s,

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from seq_harness.client.key_map import ROWS
 from seq_harness.playback.channels import END
 from seq_harness.playback.uplink import PolicyError
-
-ROWS = 'actions'
-"""The key under which rows are handed on, and under which a native answer may hold them."""
 
 NATIVE, COMMAND, GRIP, STAMP = 'action', 'robot_command', 'target_grip', 'timestamp'
 """The keys of one action; those of one arm among several end in `.` and its name."""
@@ -51,12 +49,12 @@ class Rows(NamedTuple):
         return {ROWS: self.rows} if self.end is None else {ROWS: self.rows, END: self.end}
 
 
-def rows_of(result: Any, fps: float | None) -> Rows | None:
+def rows_of(result: Any, fps: float | None, key: str = ROWS) -> Rows | None:
     """
     Tell an answer into rows; None answers nothing new.
 
     Native values are an array [K, width], a list of rows, or a mapping that holds either under
-    `actions`. An action is a mapping with `action`, the row itself, or with `robot_command` and
+    `key`. An action is a mapping with `action`, the row itself, or with `robot_command` and
     `target_grip`: its row is the command's values, a pose as (x, y, z, qx, qy, qz, qw), and then
     the grip; of several arms in the order of their names. A last action with a stamp alone says
     when the chunk ends, and is no row.
@@ -67,6 +65,8 @@ def rows_of(result: Any, fps: float | None) -> Rows | None:
         What came under `result`.
     fps
         The declared rows a second, which stamps must keep to.
+    key
+        Where a mapping holds its rows.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def rows_of(result: Any, fps: float | None) -> Rows | None:
     """
     if result is None:
         return None
-    if isinstance(result, Mapping) and ROWS in result:
+    if isinstance(result, Mapping) and key in result:
         end = result.get(END)
-        held = _rows(result[ROWS], fps)
+        held = _rows(result[key], fps)
         return held._replace(end=None if end is None else str(end))
     return _rows(result, fps)
 

@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally, RECENT, ScopeFigures, Spread
+from seq_harness.client.key_map import KeyMap, KeyMapRefused, ROWS
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_rows import Rows, rows_of
 from seq_harness.client.positronic_session import Answer, Session
@@ -17,6 +18,7 @@ from seq_harness.client.positronic_sessions import Sessions
 from seq_harness.client.positronic_stack import LocalStack, StackRefused
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost
 from seq_harness.contract.numpy_msgpack import pack
+from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
@@ -28,6 +30,34 @@ from seq_harness.playback.uplink import (
 
 SERVED = 'served_ms'
 """The part of a round trip that was the server's own, in what an answer says of its times."""
+
+
+class Terms(NamedTuple):
+    """What stands between the robot's terms and the server's."""
+
+    keys: KeyMap
+    """What the robot's user says of the server's keys."""
+    stack: LocalStack
+    """What the server says itself."""
+
+    def observation(self, observation: Observation) -> Any:
+        """
+        Return an observation as the server is to see it.
+
+        Raises
+        ------
+        PolicyError
+            It is not what either of them says.
+
+        """
+        try:
+            return self.stack.encode(self.keys.request(observation))
+        except (KeyMapRefused, StackRefused) as error:
+            raise PolicyError(f'the observation is not what the server reads: {error}') from error
+
+    def rows(self, result: Any) -> Rows | None:
+        """Tell an answer into rows; raises as `rows_of`."""
+        return rows_of(result, self.stack.fps, self.keys.rows_key or ROWS)
 
 
 class PositronicScope:
@@ -42,7 +72,7 @@ class PositronicScope:
     def __init__(
         self,
         sessions: Sessions,
-        stack: LocalStack,
+        terms: Terms,
         clock_ns: Callable[[], int],
         notices: Notices,
         *,
@@ -50,7 +80,7 @@ class PositronicScope:
         max_request_age_s: float,
     ) -> None:
         self._sessions = sessions
-        self._stack = stack
+        self._terms = terms
         self._clock_ns = clock_ns
         self._notices = notices
         self._act_timeout_s = act_timeout_s
@@ -141,7 +171,7 @@ class PositronicScope:
         return {name: Spread.of(recent) for name, recent in sorted(times.items())}
 
     def _answered(self, step: Step, cancel: Cancel) -> Answer:
-        observation = self._encoded(step)
+        observation = self._terms.observation(step.observation)
         while True:
             session = self._taken(cancel)
             began_s = time.perf_counter()
@@ -158,12 +188,6 @@ class PositronicScope:
             else:
                 self._note(answer, (time.perf_counter() - began_s) * 1e3)
                 return answer
-
-    def _encoded(self, step: Step) -> Any:
-        try:
-            return self._stack.encode(step.observation)
-        except StackRefused as error:
-            raise PolicyError(f'the observation is not what the server wants: {error}') from error
 
     def _taken(self, cancel: Cancel) -> Session:
         """Return the episode's session, opened anew where it was lost before it answered."""
@@ -208,7 +232,7 @@ class PositronicScope:
                 self._times.setdefault(name, deque(maxlen=RECENT)).append(took_ms)
 
     def _outputs(self, answer: Answer) -> Any:
-        rows = rows_of(answer.result, self._stack.fps)
+        rows = self._terms.rows(answer.result)
         if rows is None:
             return None
         self._check_kind(rows)

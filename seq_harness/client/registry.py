@@ -48,7 +48,7 @@ SERVER_PARAMETERS = (
 )
 """What is told to the wires whose servers declare too little of themselves."""
 
-TOLD = ('openpi', 'roboarena')
+TOLD = ('openpi', 'positronic', 'roboarena')
 """The first part of their schemes."""
 
 
