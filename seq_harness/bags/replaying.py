@@ -19,8 +19,9 @@ from seq_harness.bags.mending import opened
 from seq_harness.bags.params import Params, settings_from
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.records import BagError, Record
-from seq_harness.bags.run_recording import RunRecorder, Unrecorded
+from seq_harness.bags.run_recording import RunRecorder
 from seq_harness.bags.setpoints import SetpointLog, Setpoints
+from seq_harness.bags.unrecorded import Unrecorded
 from seq_harness.client.embedded import EmbeddedPolicy
 from seq_harness.client.registry import open_policy, Policy
 from seq_harness.contract import obs_schedule

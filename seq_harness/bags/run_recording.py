@@ -1,4 +1,4 @@
-"""The recorder of a run: what a driver of the loop calls, and what does nothing in its place."""
+"""The recorder of a run."""
 
 from __future__ import annotations
 
@@ -25,59 +25,13 @@ from seq_harness.bags.record_taking import NotedRequests, RecordingTape
 from seq_harness.bags.record_values import pack_declaration, pack_settings, pack_value
 from seq_harness.bags.record_writing import free_path, RecordWriter
 from seq_harness.bags.taping import taped, taped_start, TapedScope
+from seq_harness.bags.unrecorded import Unrecorded
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Start
 from seq_harness.harness import Harness, Parts, RequestAnswer, State
 from seq_harness.inputs import Arrival, Verdict
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import Settings
-
-
-class Unrecorded:
-    """What a driver of the loop calls where nothing is recorded: all stays as it is."""
-
-    def parts(self, parts: Parts) -> Parts:
-        """Return the parts of the loop, as they are to be used."""
-        return parts
-
-    def episode(self, scope: PolicyScope, start: Start) -> tuple[PolicyScope, Start]:
-        """Return the scope and the start of an episode, as they are to be used."""
-        return scope, start
-
-    def stamping(self, ros_now_ns: Callable[[], int]) -> Callable[[], int]:
-        """Return the clock that stamps what is published."""
-        return ros_now_ns
-
-    def waking(self, cause: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Return what wakes the loop for a cause."""
-        return wake
-
-    def round(self, harness: Harness) -> int:
-        """Do a round."""
-        return harness.round()
-
-    def prepare(self, harness: Harness, instant_ns: int) -> None:
-        """Make ready for a round."""
-        harness.prepare(instant_ns)
-
-    def close_harness(self, harness: Harness, reason: str) -> None:
-        """Close the loop, once no thread does its rounds any more."""
-        harness.close(reason)
-
-    def arrived(
-        self, name: str, topic: str, sequence: int | None, at: tuple[int, int], arrival: Arrival
-    ) -> None:
-        """Hear of a message, `at` an instant of playback and of ROS time, in ns."""
-
-    def told(self, name: str, reason: str, verdict: Verdict) -> None:
-        """Hear what is wrong with an input or output, or that it is well again."""
-
-    def figures(self) -> Mapping[str, Any]:
-        """Return what was recorded so far; empty where nothing is."""
-        return {}
-
-    def close(self) -> None:
-        """End the record."""
 
 
 class RunRecorder(Unrecorded):
@@ -128,9 +82,8 @@ class RunRecorder(Unrecorded):
         )
         offset_ns = clocks.ros_ns - clocks.t_ns
         shaping = Shaping(settings, images, serialise, lambda t_ns: t_ns + offset_ns)
-        self._writer = RecordWriter(
-            free_path(Path(path)), begin, shaping, self._clocks, may_wait=may_wait
-        )
+        self.path = free_path(Path(path))
+        self._writer = RecordWriter(self.path, begin, shaping, self._clocks, may_wait=may_wait)
         self._tape = RecordingTape(self._writer.put, now_ns)
 
     def parts(self, parts: Parts) -> Parts:
@@ -185,7 +138,7 @@ class RunRecorder(Unrecorded):
             self._writer.put(Notice(self._now_ns(), name, verdict.value, reason))
 
     def figures(self) -> Mapping[str, Any]:
-        return self._writer.figures()
+        return {'record': self._writer.figures()}
 
     def close(self) -> None:
         self._writer.close()

@@ -62,7 +62,8 @@ class Pipeline:
             settings = bounded(settings, action, self._columns)
         self._settings = settings
         self._on_chunk = on_chunk
-        self._declaration = declaration
+        self.declaration = declaration
+        """What the policy declares."""
         hz = action.control_frequency_hz if action else actions.hz if actions else None
         self.rate_hz = float(hz or settings['rate_hz'])
         self._channels = [_channel(item, self._columns) for item in settings.channels]
@@ -125,7 +126,7 @@ class Pipeline:
 
     def blank(self, instruction: str) -> Observation:
         """Return what the policy reads, of the right keys, types and sizes, that nobody saw."""
-        said = instruction.strip() or self._declaration.observation is None
+        said = instruction.strip() or self.declaration.observation is None
         return self.layers.encode(self.spec.blank(instruction if said else BLANK_INSTRUCTION))
 
     def by_hand(self) -> ByHand:
@@ -153,7 +154,7 @@ class Pipeline:
         keys = ObservationSpec(inputs, {}, text_key).keys
         sources = {key: object() for key in keys}
         seen = self.layers.encode(sources)
-        contract = self._declaration.observation
+        contract = self.declaration.observation
         if contract is not None:
             self._arm = ArmObservations(contract, set(seen), inputs, text_key)
         cameras = {}
@@ -167,7 +168,7 @@ class Pipeline:
         """Return the cameras that the policy reads, by key, once every key it reads is there."""
         if self._arm is not None:
             return self._arm.cameras
-        observations = self._declaration.observations
+        observations = self.declaration.observations
         streams = (observations.streams if observations else None) or {}
         missing = sorted(set(streams) - set(seen))
         if missing:
@@ -183,7 +184,7 @@ class Pipeline:
 
     def _check_chunking(self) -> None:
         """Refuse real-time chunking with a policy or a map that has no use for a plan."""
-        if not self._declaration.rtc:
+        if not self.declaration.rtc:
             raise DeclarationRefused(
                 "asking 'rtc' sends the policy the rows that will still be executed; this policy "
                 'takes none (its infer has no argument `plan`): choose another way of asking'
