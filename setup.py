@@ -10,6 +10,7 @@ EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight', 'watchdog')
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.14.1']
 BAGS = ['rosbags>=0.11.7', 'mcap>=1.5', 'PyYAML>=5.4', 'tqdm>=4.60']
+REPORT = ['plotly>=5.15']
 URDF = ['urdfdom-py>=1.2']
 SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']
@@ -54,9 +55,10 @@ setup(
         'worker': WORKER,
         'bags': BAGS,
         'sim': SIM,
+        'report': REPORT,
         'urdf': URDF,
         'test': TEST,
-        'dev': [*WORKER, *BAGS, *SIM, *URDF, *TEST, *DEV],
+        'dev': [*WORKER, *BAGS, *SIM, *REPORT, *URDF, *TEST, *DEV],
     },
     zip_safe=True,
     maintainer='seq_harness maintainers',

@@ -18,6 +18,7 @@ COMMANDS = {
     'play-bag': ('play_bag', 'play a bag into the graph, with /clock'),
     'probe': ('probe', 'ask a policy about one instant of a recording, and draw its answer'),
     'replay': ('replay', 'run a recording through the harness in lockstep, without ROS'),
+    'report': ('report', 'write a page about a run that was recorded, or about two'),
     'preflight': ('preflight', 'name what is wrong with robot and worker before motion'),
     'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
 }

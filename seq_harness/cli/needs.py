@@ -13,6 +13,7 @@ NEEDS = {
     'play-bag': (ROS, 'bags'),
     'probe': ('bags', 'sim'),
     'replay': ('bags',),
+    'report': ('bags', 'report'),
     'preflight': (ROS,),
 }
 """By command: ROS 2, and the extras of this package that it takes."""
@@ -20,6 +21,8 @@ NEEDS = {
 EXTRAS = {
     'aiohttp': 'worker',
     'matplotlib': 'sim',
+    'mcap': 'bags',
+    'plotly': 'report',
     'rosbags': 'bags',
     'tqdm': 'bags',
     'urdf_parser_py': 'urdf',

@@ -18,6 +18,7 @@ PYTHON: dict[str, tuple[str, str | None]] = {
     'mcap': ('mcap', None),
     'msgpack': ('msgpack', 'python3-msgpack'),
     'numpy': ('numpy', 'python3-numpy'),
+    'plotly': ('plotly', None),
     'pydantic': ('pydantic', 'python3-pydantic'),
     'pytest': ('pytest', 'python3-pytest'),
     'rosbags': ('rosbags', None),

@@ -1,0 +1,1 @@
+"""A page about a run: what was commanded and measured, predicted, asked, and when it jumped."""
