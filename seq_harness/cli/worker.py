@@ -21,12 +21,16 @@ from typing import Any, TextIO
 from seq_harness.contract.errors import TransportError
 from seq_harness.contract.wire import FORMAT_CALL
 from seq_harness.worker.limits import Limits
+from seq_harness.worker.policies.lerobot import LeRobot
 from seq_harness.worker.policy import Policy
 from seq_harness.worker.running import LOOPBACK, serve, THREAD_WAIT_S
 from seq_harness.worker.server import Access, is_loopback, NotAllowed
 from seq_harness.worker.service import FORMATS, Worker
 
 DEFAULT_PORT = 8765
+
+LEROBOT = 'lerobot'
+"""What stands before the colon where a policy of LeRobot's is served."""
 
 SWITCH_INTERVAL_S = 0.0005
 """How soon a computing policy lets go of the interpreter, so that pings are answered meanwhile."""
@@ -108,6 +112,8 @@ def find_policy(reference: str, arguments: dict[str, Any]) -> Policy:
     """
     Import what MODULE:POLICY names, the module from the current folder too.
 
+    After `lerobot:` stands the folder of a policy of LeRobot's, or its name on the hub.
+
     Raises
     ------
     UsageError
@@ -115,6 +121,8 @@ def find_policy(reference: str, arguments: dict[str, Any]) -> Policy:
 
     """
     module_name, colon, attribute = reference.partition(':')
+    if module_name == LEROBOT and attribute:
+        return Policy(LeRobot, {'source': attribute, **arguments})
     if not (module_name and colon and attribute):
         raise UsageError(f'MODULE:POLICY was expected, got {reference!r}')
     sys.path.insert(0, os.getcwd())
@@ -162,7 +170,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         'policy',
         metavar='MODULE:POLICY',
-        help='an object with infer(inputs), or its class; MODULE may lie in the current folder',
+        help='an object with infer(inputs), or its class; MODULE may lie in the current folder. '
+        "lerobot:PATH_OR_ID serves a policy of LeRobot's",
     )
     parser.add_argument('--host', default=LOOPBACK, help='the address to listen on (%(default)s)')
     parser.add_argument(

@@ -68,7 +68,7 @@ class Policy:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the policy tells clients of openpi's wire, by its attribute `metadata`."""
+        """Return what the policy tells clients of openpi's wire, by its attribute `metadata`."""
         said = getattr(self._served, 'metadata', None)
         return said if isinstance(said, Mapping) else {}
 

@@ -153,7 +153,7 @@ class Worker:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the policy says of itself beside what it declares, such as `reset_pose`."""
+        """Return what the policy says of itself beside what it declares, such as `reset_pose`."""
         return self._ready().loaded.metadata
 
     @property
