@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from functools import partial
+import os
 from pathlib import Path
+import signal
 from typing import Any
 
 import pytest
@@ -47,7 +50,14 @@ def harness(launched: Launched) -> Any:
 def test_the_arguments_are_those_that_the_documents_name() -> None:
     description = source('harness.launch.py').get_launch_description(LaunchContext())
     names = {argument.name for argument in description.get_launch_arguments()}
-    assert names == {'params_file', 'worker_url', 'namespace', 'use_sim_time', 'log_level'}
+    assert names == {
+        'params_file',
+        'worker_url',
+        'namespace',
+        'use_sim_time',
+        'watchdog',
+        'log_level',
+    }
 
 
 ARGUMENTS = {
@@ -89,11 +99,56 @@ def test_a_wrong_parameter_ends_the_process_with_2(launched: Launched) -> Iterat
     assert launched.statuses == {'harness': 2}
 
 
-def _values_of(node: str, launched: Launched, *names: str) -> list[Any]:
-    """Ask a running node for its parameters."""
+@pytest.mark.launch(fixture=harness)
+@pytest.mark.parametrize(
+    'launched',
+    [
+        ({'autostart': False, 'require_watchdog': True}, {}),
+        ({'autostart': False}, {'watchdog': 'true'}),
+    ],
+    indirect=True,
+)
+def test_a_watchdog_that_is_wanted_stands_beside_the_node_and_comes_back(
+    launched: Launched,
+) -> Iterator[None]:
+    with Watcher() as watcher:
+        wait = partial(watcher.wait, within_s=WITHIN_S, each=lambda: None)
+        wait(lambda: 'watchdog' in launched.commands, what='the watchdog')
+        wait(lambda: _nodes(watcher).count('watchdog') == 1, what='its node')
+        os.kill(launched.pids['watchdog'], signal.SIGKILL)
+        first = launched.pids['watchdog']
+        wait(lambda: launched.pids['watchdog'] != first, what='another watchdog')
+        wait(lambda: 'harness' in launched.commands, what='the harness')
+        assert _values_of('/harness', launched, 'require_watchdog', ended={'watchdog'}) == [True]
+    yield
+    assert launched.statuses == {'watchdog': 0, 'harness': 0}
+
+
+@pytest.mark.launch(fixture=harness)
+@pytest.mark.parametrize(
+    'launched',
+    [
+        ({'autostart': False}, {}),
+        ({'autostart': False, 'require_watchdog': True}, {'watchdog': 'false'}),
+    ],
+    indirect=True,
+)
+def test_a_watchdog_that_nobody_wants_is_not_started(launched: Launched) -> None:
+    assert len(_values_of('/harness', launched, 'rate_hz')) == 1
+    assert set(launched.commands) == {'harness'}
+
+
+def _nodes(watcher: Watcher) -> list[str]:
+    return [str(name) for name in watcher.node.get_node_names()]
+
+
+def _values_of(
+    node: str, launched: Launched, *names: str, ended: Set[str] = frozenset()
+) -> list[Any]:
+    """Ask a running node for its parameters, while none but `ended` has ended."""
 
     def each() -> None:
-        assert not launched.statuses
+        assert set(launched.statuses) <= ended
 
     with Watcher() as watcher:
         client = watcher.node.create_client(GetParameters, f'{node}/get_parameters')

@@ -21,6 +21,7 @@ class Launched:
     arguments: dict[str, str]
     commands: dict[str, list[str]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
+    pids: dict[str, int] = field(default_factory=dict)
 
     def description(self) -> LaunchDescription:
         """Include the file and note what its processes do; the test starts at once."""
@@ -37,6 +38,7 @@ class Launched:
 
     def _note_start(self, event: Any, context: Any) -> None:
         self.commands[_name(event)] = event.cmd
+        self.pids[_name(event)] = event.pid
 
     def _note_end(self, event: Any, context: Any) -> None:
         self.statuses[_name(event)] = event.returncode
