@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seq_harness.client import plain_websocket
+from seq_harness.client import plain_link, plain_websocket
 from seq_harness.client.key_map import KeyMapRefused
 from seq_harness.client.registry import policy_at
 from seq_harness.contract.images import fit_image
@@ -203,11 +203,11 @@ def test_openpi_policy_that_returns_no_mapping_is_an_error(start: Start) -> None
 
 
 def test_openpi_answer_that_comes_too_late_is_never_taken_for_the_next(start: Start) -> None:
-    _, robot = start('--slow-at', '1', '--slow-s', '1.5', act_timeout_s=0.4)
+    _, robot = start('--slow-at', '1', '--slow-s', '2.5', act_timeout_s=1.0)
     robot.policy.connect()
     scope = robot.scope()
     assert count(scope.infer(step())) == 0
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.4 s'):
+    with pytest.raises(ActAbandoned, match=r'no answer came within 1 s'):
         scope.infer(step(1))
     answers = []
 
@@ -223,8 +223,9 @@ def test_openpi_answer_that_comes_too_late_is_never_taken_for_the_next(start: St
 
 
 def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behind(
-    start: Start,
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(plain_link, 'SHORTEST_S', 0.1)
     server, robot = start('--slow-at', '0', '--slow-s', '1.5', reconnect_s=0.2)
     robot.policy.connect()
     scope = robot.scope()
@@ -363,12 +364,12 @@ def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(stack: ExitSt
 
 
 def test_openpi_frozen_server_is_given_up_within_the_time_of_a_question(start: Start) -> None:
-    server, robot = start(act_timeout_s=0.5)
+    server, robot = start(act_timeout_s=2.0)
     robot.policy.connect()
     scope = robot.scope()
     scope.infer(step())
     os.kill(server.pid, signal.SIGSTOP)
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.5 s'):
+    with pytest.raises(ActAbandoned, match=r'no answer came within 2 s'):
         scope.infer(step(1))
 
 
