@@ -52,6 +52,8 @@ def test_a_preset_uses_relative_topics_so_that_a_namespace_moves_them(path: Path
     settings = settings_in(path)
     topics = [item.topic for item in settings.inputs]
     topics += [channel.topic for channel in settings.channels]
+    topics += [channel.controller_state for channel in settings.channels]
+    topics += [settings[name] for name in ('robot_description', 'stop_topic', 'deadman_topic')]
     assert [topic for topic in topics if topic.startswith('/')] == []
 
 
@@ -61,4 +63,4 @@ def test_the_layouts_and_the_security_policy_can_be_read() -> None:
     assert 'DiagnosticSummary!all' in layout['configById']
     assert ElementTree.parse(config / 'plotjuggler.xml').find('.//plot') is not None
     policy = ElementTree.parse(config / 'sros2_policy.xml').getroot()
-    assert '~/set_parameters' not in [item.text for item in policy.iter('service')]
+    assert policy.find('.//profile[@node="harness"]') is not None

@@ -39,7 +39,7 @@ def check(composed: Composition, tmp_path: Path, capsys: pytest.CaptureFixture[s
         values = {item.name: item.value for item in parameters(composed.url, **changes)}
         file = tmp_path / 'parameters.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
-        status = main(['--params-file', str(file), '--seconds', '0.8', *more])
+        status = main(['--params-file', str(file), '--seconds', '1.2', *more])
         out = capsys.readouterr().out
         return status, json.loads(out) if '--json' in more else {'text': out}
 
@@ -300,7 +300,7 @@ def test_a_deadman_and_a_heartbeat_that_nobody_publishes_are_faults(
         'nobody publishes /stop',
         'nobody publishes /hold_me',
     ]
-    _, found = check('--json', deadman_topic='held', stop_topic='stop')
+    _, found = check('--json', '--seconds', '3', deadman_topic='held', stop_topic='stop')
     assert said(found, 'OK', 'safety') == ['deadman_topic /held is published']
     assert 'the stop_topic' in said(found, 'WARNING', 'safety')[0]
 
@@ -354,7 +354,7 @@ def test_g44_what_a_hardware_layer_of_topics_waits_for_is_said(
     assert 'a policy that holds the arm sends none' in said(found, 'OK', 'hardware arm')[0]
     given = {'joint_states_topic': '/joint_states', 'trigger_joint_command_threshold': '-1'}
     robot.publish(String(data=description(**given)))
-    _, found = check('--json')
+    _, found = check('--json', '--seconds', '3')
     assert said(found, 'FAULT', 'hardware arm') == []
     assert said(found, 'OK', 'hardware arm') == ['/joint_states is published']
 
