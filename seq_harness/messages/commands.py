@@ -110,27 +110,27 @@ class Channel(Protocol):
 
     @property
     def type(self) -> str:
-        """A key of `COMMANDS`."""
+        """Return a key of `COMMANDS`."""
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The joints commanded, in the order of the controller."""
+        """Return the joints commanded, in the order of the controller."""
 
     @property
     def kind(self) -> str:
-        """What the values are."""
+        """Return what the values are."""
 
     @property
     def frame(self) -> str:
-        """What a header names."""
+        """Return the frame that a header names."""
 
     @property
     def max_effort(self) -> float:
-        """The most effort of a gripper, in N or Nm."""
+        """Return the most effort of a gripper, in N or Nm."""
 
     @property
     def time_from_start_s(self) -> float:
-        """When a row of a trajectory is to be reached; 0 takes one row period."""
+        """Return when a row of a trajectory is to be reached; 0 takes one row period."""
 
 
 @dataclass(frozen=True)

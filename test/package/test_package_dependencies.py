@@ -41,6 +41,18 @@ def _imported() -> set[str]:
     return tops - set(sys.stdlib_module_names) - {PACKAGE}
 
 
+def _named() -> set[str]:
+    """List the packages whose messages the package finds by their types' names."""
+    texts = (
+        node.value
+        for path in sources(PACKAGE)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    found = (re.fullmatch(r'(\w+)/(?:msg|action)/\w+', text) for text in texts)
+    return {match[1] for match in found if match}
+
+
 def _declared(kind: str) -> set[str]:
     return {str(entry.text) for entry in MANIFEST.iter(kind)}
 
@@ -68,7 +80,11 @@ def test_what_is_imported_is_declared_to_pip() -> None:
 
 def test_what_is_declared_is_imported() -> None:
     python = {key for top in _imported() & set(PYTHON) if (key := PYTHON[top][1])}
-    assert _declared('exec_depend') <= python | (_imported() - set(PYTHON))
+    assert _declared('exec_depend') <= python | (_imported() - set(PYTHON)) | _named()
+
+
+def test_messages_that_are_found_by_name_are_declared_unless_a_robot_may_lack_them() -> None:
+    assert _named() - _declared('exec_depend') == {'control_msgs'}
 
 
 def test_every_dependency_has_its_reason() -> None:
