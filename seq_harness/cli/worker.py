@@ -21,6 +21,7 @@ from typing import Any, TextIO
 from seq_harness.contract.errors import TransportError
 from seq_harness.contract.wire import FORMAT_CALL
 from seq_harness.worker.limits import Limits
+from seq_harness.worker.memory import keep_large_blocks
 from seq_harness.worker.policies.lerobot import LeRobot
 from seq_harness.worker.policy import Policy
 from seq_harness.worker.running import LOOPBACK, serve, THREAD_WAIT_S
@@ -55,6 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         format='%(asctime)s %(levelname)s %(name)s: %(message)s',
     )
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    keep_large_blocks()
     try:
         return _serve(options, sys.stdout)
     except (UsageError, NotAllowed, OSError) as error:

@@ -13,7 +13,7 @@ from seq_harness.client.figures import ActTally
 from seq_harness.client.link import Link, OPEN_S
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
-from seq_harness.client.packing import pack_observation
+from seq_harness.client.packing import observation_pieces, size_of
 from seq_harness.client.posts import Question
 from seq_harness.client.transport import (
     AnswerTimedOut,
@@ -21,6 +21,8 @@ from seq_harness.client.transport import (
     ConnectionLost,
     HandshakeRefused,
     NotReady,
+    Part,
+    Parts,
     Reply,
     Unreachable,
 )
@@ -129,14 +131,14 @@ class Acting:
             raise
 
     def _prepared(self, step: Step, plan: Mapping[str, Any] | None, cancel: Cancel) -> _Act:
-        payload = pack_observation(step.observation, self._rules.keys)
-        parts = {
+        payload = observation_pieces(step.observation, self._rules.keys)
+        parts: dict[str, Part] = {
             wire.KEY_INPUTS: payload,
             **self._rules.constants,
         }
         if plan is not None:
             parts[wire.KEY_PLAN] = pack(dict(plan))
-        nbytes = sum(len(part) for part in parts.values())
+        nbytes = sum(map(size_of, parts.values()))
         if nbytes >= self._rules.max_message_bytes:
             raise ObservationTooLarge(
                 f'step {step.number} takes {nbytes} bytes, and the worker takes messages below '
@@ -191,6 +193,9 @@ class Acting:
         return min(self._rules.max_request_age_s - age_s, self._rules.act_timeout_s)
 
     def _connection(self, act: _Act) -> Connection:
+        held = self._link.at_hand()
+        if held is not None:
+            return held
         never_away = self._link.reaches and self._outage.lasted_s is None
         try:
             within_s = OPEN_S if self._link.is_open else self._outage.began()
@@ -319,7 +324,7 @@ class _Act:
     """One act on its way, under one request id."""
 
     step: Step
-    parts: Mapping[str, bytes]
+    parts: Parts
     request_id: str
     cancel: Cancel
     sent_to: str | None = None

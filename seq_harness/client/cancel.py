@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 import threading
 
 
@@ -32,18 +31,36 @@ class Cancel:
         """Sleep for `seconds` or until it is set; tell whether it is."""
         return self._event.wait(max(0.0, seconds))
 
-    @contextmanager
-    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+    def calling(self, callback: Callable[[], None]) -> _Calling:
         """Call `callback` from the thread that sets it, if that happens inside the block."""
+        return _Calling(self, callback)
+
+    def _register(self, callback: Callable[[], None]) -> int:
         with self._lock:
             self._next_key += 1
             key = self._next_key
             self._callbacks[key] = callback
             was_set = self._event.is_set()
-        try:
-            if was_set:
-                callback()
-            yield
-        finally:
-            with self._lock:
-                del self._callbacks[key]
+        if was_set:
+            callback()
+        return key
+
+    def _forget(self, key: int) -> None:
+        with self._lock:
+            del self._callbacks[key]
+
+
+class _Calling:
+    """The block inside which a callback is called."""
+
+    __slots__ = ('_callback', '_cancel', '_key')
+
+    def __init__(self, cancel: Cancel, callback: Callable[[], None]) -> None:
+        self._cancel = cancel
+        self._callback = callback
+
+    def __enter__(self) -> None:
+        self._key = self._cancel._register(self._callback)
+
+    def __exit__(self, *raised: object) -> None:
+        self._cancel._forget(self._key)

@@ -42,8 +42,11 @@ class Channel:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._closed = False
+        self._poller = select.poll()
+        self._poller.register(sock, select.POLLIN)
 
-    def send(self, pieces: Sequence[bytes], deadline_s: float) -> None:
+    def send(self, pieces: Sequence[bytes | memoryview], deadline_s: float) -> None:
         """
         Send all pieces.
 
@@ -86,12 +89,7 @@ class Channel:
         """Tell whether bytes, or the end of the connection, can be received at once."""
         if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
             return True
-        poller = select.poll()
-        try:
-            poller.register(self._sock, select.POLLIN)
-        except ValueError:  # it is closed
-            return True
-        return bool(poller.poll(0))
+        return self._closed or bool(self._poller.poll(0))
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
@@ -101,6 +99,7 @@ class Channel:
 
     def close(self) -> None:
         """Release the socket."""
+        self._closed = True
         self.abort()
         self._sock.close()
 

@@ -13,7 +13,7 @@ from seq_harness.client.cancel import Cancel
 from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.opening import opened
-from seq_harness.client.packing import map_of
+from seq_harness.client.packing import joined, map_of
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, Parts, Reply
 from seq_harness.contract import wire
 from seq_harness.contract.json_body import Contents, contents_of, JsonError, pack_json, unpack_json
@@ -189,7 +189,7 @@ class HttpConnection:
         """
         if method == wire.OBSERVE:
             return wire.MSGPACK_TYPE, map_of(parts)
-        value = {key: unpack(part) for key, part in parts.items()}
+        value = {key: unpack(joined(part)) for key, part in parts.items()}
         contents = contents_of(value)
         if contents is not Contents.PLAIN and wire.FORMAT_MSGPACK in self.formats:
             return wire.MSGPACK_TYPE, map_of(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import auto, Enum
 
@@ -125,15 +125,21 @@ class Ledger:
 
     def at(self, *places: Place) -> Iterator[Entry]:
         """Iterate over the entries at `places` in order of their numbers; they may be moved."""
-        numbers = sorted(set().union(*(self._at[place] for place in places)))
-        for number in numbers:
+        found = [number for place in places for number in self._at[place]]
+        for number in sorted(found) if len(found) > 1 else found:
             entry = self._entries.get(number)
             if entry is not None and entry.place in places:
                 yield entry
 
     def count(self, *places: Place) -> int:
         """Return how many entries are at `places`."""
-        return sum(len(self._at[place]) for place in places)
+        if len(places) == 1:
+            return len(self._at[places[0]])
+        return sum([len(self._at[place]) for place in places])
+
+    def holds(self, places: Iterable[Place]) -> bool:
+        """Tell whether any entry is at `places`."""
+        return any(self._at[place] for place in places)
 
     def payload_bytes(self, *places: Place) -> int:
         """Return the bytes of the payloads at `places`."""

@@ -60,6 +60,14 @@ class Link:
         with self._changed:
             return self._opened
 
+    def at_hand(self) -> Connection | None:
+        """Return the connection if it is there to be used; None where one is to be made first."""
+        with self._changed:
+            held = self._connection
+            if held is None or self._opening or not held.is_open:
+                return None
+        return held if self._route.leads_to(held) else None
+
     def connection(self, within_s: float, cancel: Cancel) -> Connection:
         """
         Return the connection, made anew where it is needed.

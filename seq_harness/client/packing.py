@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgpack  # type: ignore[import-untyped]
 from seq_harness.client.posts import Post
+from seq_harness.client.transport import Part, Parts, Pieces
 from seq_harness.contract import wire
-from seq_harness.contract.msgpack import pack
+from seq_harness.contract.msgpack import pack, pack_pieces
 from seq_harness.contract.obs_schedule import Keys
 from seq_harness.playback.session import Observation
 
@@ -34,21 +35,55 @@ def pack_observation(observation: Observation, keys: Keys) -> bytes:
         Whatever making a value raises.
 
     """
-    chosen = observation if keys is None else [key for key in keys if key in observation]
-    return pack({key: observation[key] for key in chosen})
+    return b''.join(observation_pieces(observation, keys))
 
 
-def map_of(parts: Mapping[str, bytes]) -> bytes:
+def observation_pieces(observation: Observation, keys: Keys) -> Pieces:
+    """
+    Pack an observation as `pack_observation` does, in pieces.
+
+    Those of large arrays are the arrays' own memory, which nobody may change until they are sent.
+
+    Raises
+    ------
+    MsgpackError
+        A value is of a type that no body carries.
+    Exception
+        Whatever making a value raises.
+
+    """
+    chosen = [key for key in (observation if keys is None else keys) if key in observation]
+    pieces: list[bytes | memoryview] = [_map_head(len(chosen))]
+    for key in chosen:
+        pieces.append(_packed_key(key))
+        pieces += pack_pieces(observation[key])
+    return tuple(pieces)
+
+
+def size_of(part: Part) -> int:
+    """Return the bytes of a part."""
+    return len(part) if isinstance(part, bytes) else sum([len(piece) for piece in part])
+
+
+def joined(part: Part) -> bytes:
+    """Return a part in one piece."""
+    return part if isinstance(part, bytes) else b''.join(part)
+
+
+def map_of(parts: Parts) -> bytes:
     """Put a map together from its keys and their packed values."""
     return b''.join(pieces_of(parts))
 
 
-def pieces_of(parts: Mapping[str, bytes]) -> Iterator[bytes]:
+def pieces_of(parts: Parts) -> Iterator[bytes | memoryview]:
     """Iterate over what, one after another, makes a map of keys and their packed values."""
     yield _map_head(len(parts))
     for key, value in parts.items():
         yield _packed_key(key)
-        yield value
+        if isinstance(value, bytes):
+            yield value
+        else:
+            yield from value
 
 
 def list_of(parts: Iterable[bytes]) -> bytes:

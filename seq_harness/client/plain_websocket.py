@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 import logging
 import threading
 import time
+from typing import Any
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
+from seq_harness.client.framing import Framer
 from seq_harness.client.opening import opened
 from seq_harness.client.transport import (
     AnswerTimedOut,
@@ -21,7 +23,12 @@ from seq_harness.client.transport import (
     Unreachable,
 )
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidStatus, PayloadTooBig, WebSocketException
+from websockets.exceptions import (
+    InvalidState,
+    InvalidStatus,
+    PayloadTooBig,
+    WebSocketException,
+)
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import State
@@ -84,6 +91,7 @@ class PlainWebsocket:
         self._protocol = protocol
         self._using = threading.Lock()  # held by the one thread that uses the connection
         self._frames: deque[Frame] = deque()  # received, and not looked at; under _using
+        self._framer = Framer()  # under _using
 
     @property
     def is_open(self) -> bool:
@@ -101,11 +109,9 @@ class PlainWebsocket:
         received = self._protocol.close_rcvd
         return None if received is None else int(received.code)
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
+    def used(self) -> AbstractContextManager[Any]:
         """Keep other threads from reading what the block waits for."""
-        with self._using:
-            yield
+        return self._using
 
     def send(self, message: bytes, deadline_s: float) -> None:
         """
@@ -117,9 +123,14 @@ class PlainWebsocket:
             The connection ended, or the message did not go out in time.
 
         """
+        self.send_pieces((message,), deadline_s)
+
+    def send_pieces(self, pieces: Iterable[bytes | memoryview], deadline_s: float) -> None:
+        """Send a binary message as `send` does, of what one after another makes it."""
         try:
-            self._protocol.send_binary(message)
-            self._flush(deadline_s)
+            if self._protocol.state is not State.OPEN:
+                raise InvalidState(f'the connection is {self._protocol.state.name}')
+            self._channel.send((self._framer.frame(pieces),), deadline_s)
         except (WebSocketException, OSError) as error:
             self.abort()
             raise ConnectionLost(self._told(error), sent=False) from error

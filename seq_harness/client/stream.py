@@ -87,7 +87,7 @@ class ObservationStream:
     @property
     def has_work(self) -> bool:
         """Tell whether the encoder or the poster may find something to do."""
-        return self._ledger.count(*PENDING, Place.SKIPPED) > 0
+        return self._ledger.holds((*PENDING, Place.SKIPPED))
 
     def figures(self) -> StreamFigures:
         """Return what the stream has done so far."""
@@ -364,6 +364,9 @@ class ObservationStream:
 
     def _decide(self, after: int, asked: int) -> None:
         """Decide each step between `after` and `asked`: sent, or skipped for good."""
+        if not self.reads_past:
+            self._depends = self._untold_needs(asked)
+            return
         table = self._reading.wanted(self._base, self._served, asked)
         for entry in self._ledger.at(*PENDING):
             if not after < entry.number < asked:
@@ -379,8 +382,10 @@ class ObservationStream:
         self._depends = self._untold_needs(asked)
 
     def _untold_needs(self, asked: int) -> set[int]:
-        untold = {entry.number for entry in self._ledger.at(Place.SKIPPED, Place.DECLARING)}
-        needs = self._reading.needed(self._base, self._served, asked) & untold
+        needs = self._reading.needed(self._base, self._served, asked)
+        if needs:
+            untold = self._ledger.at(Place.SKIPPED, Place.DECLARING)
+            needs &= {entry.number for entry in untold}
         if not self._opened and asked > self._base:
             needs.add(self._base)
         return needs

@@ -8,7 +8,12 @@ from typing import Any, Protocol
 
 from seq_harness.client.cancel import Cancel
 
-Parts = Mapping[str, bytes]
+Pieces = tuple[bytes | memoryview, ...]
+"""A packed value in pieces, which one after another make it."""
+
+Part = bytes | Pieces
+
+Parts = Mapping[str, Part]
 """A body as its keys and their packed values, which are packed once."""
 
 

@@ -9,13 +9,14 @@ import time
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.link import Link
 from seq_harness.client.notices import Notices
-from seq_harness.client.packing import observe_parts, pack_observation
+from seq_harness.client.packing import joined, observe_parts, pack_observation
 from seq_harness.client.posts import Job, Post, Question, Resend, StreamFigures
 from seq_harness.client.stream import ObservationStream
 from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
     HandshakeRefused,
+    Pieces,
     Reply,
     Unreachable,
 )
@@ -139,18 +140,21 @@ class Uploader:
             self._stream.begin_act(number)
             self._wake_threads()
 
-    def own(self, number: int, payload: bytes) -> None:
-        """Take the packed observation of the act."""
-        with self._lock:
-            self._stream.own(number, payload)
+    def own(self, number: int, payload: Pieces) -> None:
+        """Take the packed observation of the act, if it may have to be sent again by itself."""
+        if self._stream.reads_past:
+            kept = joined(payload)
+            with self._lock:
+                self._stream.own(number, kept)
 
     def wait_clear(self, within_s: float, cancel: Cancel) -> bool:
         """Wait until the act may go out; False when it may not by then, or `cancel` was set."""
         if not self._posts:
             return True
-        with cancel.calling(self._wake), self._lock:
+        with self._lock:
             if self._stream.clear():
                 return True
+        with cancel.calling(self._wake), self._lock:
             self._landed.wait_for(
                 lambda: self._stream.clear() or cancel.is_set() or self._closing, within_s
             )

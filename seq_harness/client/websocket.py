@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import time
 
 from seq_harness.client.cancel import Cancel
@@ -48,7 +48,7 @@ class WebsocketConnection:
         deadline_s = time.monotonic() + within_s
         with self._socket.used(), cancel.calling(self.abort):
             self._id += 1
-            self._socket.send(_request(self._id, method, parts, request_id), deadline_s)
+            self._socket.send_pieces(_request(self._id, method, parts, request_id), deadline_s)
             while True:
                 number, reply = self._receive(deadline_s)
                 if number == self._id:
@@ -91,12 +91,15 @@ def open_websocket(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Webso
     return WebsocketConnection(socket)
 
 
-def _request(number: int, method: str, parts: Parts, request_id: str | None) -> bytes:
-    body = dict(parts)
+def _request(
+    number: int, method: str, parts: Parts, request_id: str | None
+) -> Iterator[bytes | memoryview]:
+    body = {**parts}
     if request_id is not None:
         body[wire.KEY_REQUEST_ID] = pack(request_id)
     head = {wire.KEY_ID: pack(number), wire.KEY_METHOD: pack(method), wire.KEY_BODY: b''}
-    return b''.join((*pieces_of(head), *pieces_of(body)))
+    yield from pieces_of(head)
+    yield from pieces_of(body)
 
 
 def _read(message: Message) -> tuple[int, Reply]:

@@ -89,6 +89,10 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
 
 
 def _read(fields: Mapping[Any, Any]) -> Any:
+    if len(fields) == 5 and fields.get(b'nd') is True and fields.get(b'kind') == b'':
+        type_name, shape, data = fields.get(b'type'), fields.get(b'shape'), fields.get(b'data')
+        if type_name is not None and shape is not None and data is not None:
+            return _array(type_name, shape, data)
     marker = _field(fields, 'nd')
     if marker is True and _holds(fields, 'type', 'shape', 'data'):
         if _field(fields, 'kind') not in (None, b'', ''):
@@ -120,10 +124,11 @@ def _array(type_name: Any, shape: Any, data: Any) -> Array:
         raise ArrayRefused(f'the lengths of a shape are ints, 0 or more, got {shape!r:.200}')
     if not isinstance(data, bytes):
         raise ArrayRefused(f"an array's data are bytes, got {type(data).__name__}")
-    if len(data) != math.prod(shape) * dtype.itemsize:
+    expected = math.prod(shape) * dtype.itemsize
+    if len(data) != expected:
         raise ArrayRefused(
-            f'an array of shape {shape} and type {dtype.str} has '
-            f'{math.prod(shape) * dtype.itemsize} bytes of data, got {len(data)}'
+            f'an array of shape {shape} and type {dtype.str} has {expected} bytes of data, got '
+            f'{len(data)}'
         )
     array: Array = np.ndarray(tuple(shape), dtype, buffer=data)
     return array

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+import struct
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -55,6 +57,37 @@ def pack_as(value: Any, numpy_to_map: Callable[[Any], dict[bytes, Any]]) -> byte
     return packed
 
 
+LARGE_BYTES = 4096
+"""From how many bytes on an array's data are worth a piece of their own."""
+
+
+def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
+    """
+    Encode one value as `pack` does, in pieces; a large array's data are not copied.
+
+    Raises
+    ------
+    MsgpackError
+        As `pack`.
+
+    """
+    if isinstance(value, np.ndarray) and LARGE_BYTES <= value.nbytes < 2**32:
+        try:
+            fields = array_to_map(value)
+        except ValueError as error:
+            raise MsgpackError(f'the value cannot be sent: {error}') from error
+        return _array_head(fields[b'type'], value.shape, value.nbytes), fields[b'data']
+    return (pack(value),)
+
+
+@lru_cache(maxsize=256)
+def _array_head(type_name: str, shape: tuple[int, ...], nbytes: int) -> bytes:
+    fields = {b'nd': True, b'type': type_name, b'kind': b'', b'shape': list(shape), b'data': None}
+    head: bytes = msgpack.packb(fields)[:-1]
+    length = ('!BH', 0xC5) if nbytes < 2**16 else ('!BI', 0xC6)
+    return head + struct.pack(*length, nbytes)
+
+
 def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> Any:
     """
     Decode one value; what decoding takes is bounded by the body's own length.
@@ -71,22 +104,38 @@ def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> A
 
     """
     try:
-        most = most_values(_check_whole(body))
-        reader = _Reader(writable, most)
-        value = msgpack.unpackb(
-            body,
-            strict_map_key=False,
-            object_hook=reader.read_map,
-            list_hook=reader.read_list,
-            max_array_len=most,
-            max_map_len=most,
-        )
+        value = _decoded(body, writable, SHORT_LIST)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
+        value = _unpack_checked(body, writable)
+    _check(value, 0, received=True)
+    return value
+
+
+SHORT_LIST = 64
+"""What one list of a body may declare before it is known that the body holds it all."""
+
+
+def _unpack_checked(body: bytes | bytearray | memoryview, writable: bool) -> Any:
+    """Decode what holds longer lists, or tell what is wrong with it."""
+    try:
+        return _decoded(body, writable, most_values(_check_whole(body)))
     except MsgpackError:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise MsgpackError(f'the body is no msgpack value: {error!r:.300}') from error
-    _check(value, 0, received=True)
-    return value
+
+
+def _decoded(body: bytes | bytearray | memoryview, writable: bool, longest: int) -> Any:
+    # A list is allocated by the length that it declares; maps grow as their items come.
+    reader = _Reader(writable, most_values(memoryview(body).nbytes))
+    return msgpack.unpackb(
+        body,
+        strict_map_key=False,
+        object_hook=reader.read_map,
+        list_hook=reader.read_list,
+        max_array_len=longest,
+        max_map_len=reader.most,
+    )
 
 
 class _Reader:
@@ -94,7 +143,7 @@ class _Reader:
 
     def __init__(self, writable: bool, most: int) -> None:
         self._writable = writable
-        self._most = most
+        self.most = most
         self._values = 0
         self._containers = 0
 
@@ -105,16 +154,18 @@ class _Reader:
     def read_map(self, fields: dict[Any, Any]) -> Any:
         self._count(2 * len(fields))
         value = map_to_value(fields)
-        return value.copy() if self._writable and isinstance(value, np.ndarray) else value
+        if value is fields or not self._writable or not isinstance(value, np.ndarray):
+            return value
+        return value.copy()
 
     def _count(self, values: int) -> None:
         self._containers += 1
         if self._containers > MAX_CONTAINERS:
             raise MsgpackError(f'a body holds at most {MAX_CONTAINERS} lists and maps')
         self._values += values
-        if self._values > self._most:
+        if self._values > self.most:
             raise MsgpackError(
-                f'a body of this length holds at most {self._most} values: send long lists of '
+                f'a body of this length holds at most {self.most} values: send long lists of '
                 'numbers as arrays'
             )
 
@@ -139,9 +190,13 @@ def _check(value: Any, depth: int, received: bool = False) -> None:
     if type(value) in _LEAVES:
         return
     if isinstance(value, dict):
+        if value:
+            _check_depth(depth + 1)
         for key, item in value.items():
-            _check_key(key, received)
-            _check(item, depth + 1, received)
+            if type(key) is not str:
+                _check_key(key, received)
+            if type(item) not in _LEAVES:
+                _check(item, depth + 1, received)
     elif isinstance(value, (list, tuple)) and not isinstance(value, msgpack.ExtType):
         if value:
             _check_depth(depth + 1)

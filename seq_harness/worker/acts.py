@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from seq_harness.worker.ask import Ask
 from seq_harness.worker.reply import Reply
+from seq_harness.worker.thread import Job
 
 KEPT_ANSWERS = 8
 """Answers kept of one episode; a client re-sends its last act."""
@@ -24,33 +25,92 @@ class Act:
     ask: Ask
     taken_ns: int
     nbytes: int
-    reply: asyncio.Future[Reply]
+    let_go: Callable[[Act], None] | None
+    """Called once it was given up while it waited for the policy's thread."""
     warnings: list[str] = field(default_factory=list)
-    job: Future[Any] | None = None
+    reply: Reply | None = None
+    job: Job | None = None
     """Its inference, once it waits for the policy's thread."""
     task: asyncio.Task[None] | None = None
-    """Its course; nobody else holds it."""
-    waiting: int = 0
-    """Requests that wait for the reply."""
+    """Its course up to there, where it has to wait for anything; nobody else holds it."""
     withdrawn: bool = False
     """Whether it was given up; a request with its id is then a new act."""
+    _waiting: list[asyncio.Future[Reply]] = field(default_factory=list)
+
+    async def answered(self) -> Reply:
+        """
+        Wait for the reply.
+
+        Whoever is cancelled here no longer waits; an act that nobody waits for and whose inference
+        has not begun is given up.
+        """
+        if self.reply is not None:
+            return self.reply
+        waiter: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            return await waiter
+        finally:
+            self._waiting.remove(waiter)
+            if not self._waiting and self.reply is None:
+                self._withdraw()
 
     def settle(self, reply: Reply) -> None:
         """Give the reply to whoever waits, and let go of what was only needed to make it."""
-        if not self.reply.done():
-            self.reply.set_result(reply)
-        self.ask = replace(self.ask, inputs=None, plan=None)
-        self.job = None
+        self.reply = reply
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(reply)
+        self.ask.inputs = self.ask.plan = None
+        self.job = self.let_go = None
 
-    def withdraw(self) -> bool:
-        """Give the act up unless its inference has begun; tell whether it was given up."""
-        if self.reply.done() or self.task is None:
+    def _withdraw(self) -> None:
+        if self.job is not None:
+            if self.job.cancel() and self.let_go is not None:
+                self.withdrawn = True
+                self.let_go(self)
+        elif self.task is not None:
+            self.withdrawn = True
+            self.task.cancel()
+
+
+class Turn:
+    """Whose turn it is in an episode: one act at a time, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def take_now(self) -> bool:
+        """Take the turn if nobody has it or waits for it; tell whether it was taken."""
+        if self._taken or self._waiting:
             return False
-        if self.job is not None and not self.job.cancel():
-            return False
-        self.withdrawn = True
-        self.task.cancel()
+        self._taken = True
         return True
+
+    async def take(self) -> None:
+        """Wait for the turn and take it."""
+        if self.take_now():
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.give()  # it came in the same moment
+            elif waiter in self._waiting:
+                self._waiting.remove(waiter)
+            raise
+
+    def give(self) -> None:
+        """Give the turn to whoever waits for it longest."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._taken = False
 
 
 class Ledger:
@@ -77,9 +137,9 @@ class Ledger:
 
     def trim(self) -> None:
         """Keep the newest answers alone."""
-        done = [act for act in self._acts.values() if act.reply.done()]
-        nbytes = sum(len(act.reply.result().body) for act in done)
+        done = [(act, act.reply) for act in self._acts.values() if act.reply is not None]
+        nbytes = sum([len(reply.body) for _, reply in done])
         while len(done) > 1 and (len(done) > self._kept or nbytes > KEPT_BYTES):
-            oldest = done.pop(0)
-            nbytes -= len(oldest.reply.result().body)
+            oldest, reply = done.pop(0)
+            nbytes -= len(reply.body)
             self.forget(oldest)

@@ -34,6 +34,9 @@ class _Ask(ActRequest):
     request_id: str | None = Field(default=None, min_length=1, max_length=MAX_REQUEST_ID)
 
 
+_FIELDS = tuple(_Ask.model_fields)
+
+
 @dataclass(frozen=True)
 class Caller:
     """Who sent a request, as far as a worker cares."""
@@ -46,9 +49,9 @@ class Caller:
     """The request's id, where a header carries it."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Ask:
-    """One act, asked in any style."""
+    """One act, asked in any style; what it carries is let go of once it is answered."""
 
     style: int
     inputs: Any
@@ -82,14 +85,15 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
     """
     style = _style(body, bare)
     fields = body if style != BARE else {KEY_INPUTS: body}
-    known = {name: fields[name] for name in _Ask.model_fields if name in fields}
+    known = {name: fields[name] for name in _FIELDS if name in fields}
     if style == VERSION_1:
         known[KEY_INPUTS] = fields[KEY_OBSERVATION]
     try:
         ask = _Ask.model_validate(known)
     except ValidationError as error:
         raise invalid('an act', error) from None
-    check_numbers([] if ask.seq is None else [ask.seq])
+    if ask.seq is not None:
+        check_numbers((ask.seq,))
     return Ask(
         style=style,
         inputs=ask.inputs,

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 
 from seq_harness.contract.episode import Episode
-from seq_harness.worker.acts import Act, Ledger
+from seq_harness.worker.acts import Act, Ledger, Turn
 from seq_harness.worker.frames import BEFORE_FIRST
 
 MOST_LOST = 4096
@@ -25,8 +25,8 @@ class OpenEpisode:
     def __init__(self, episode_id: str) -> None:
         self.policy_side = Episode(episode_id)
         self.acts = Ledger()
-        self.turn = asyncio.Lock()
-        """Held by the one act whose observations are being awaited, read or acted on."""
+        self.turn = Turn()
+        """Of the one act whose observations are being awaited, read or acted on."""
         self.started = False
         """Whether the policy was told of it; owned by the policy's thread."""
         self.observed = BEFORE_FIRST
@@ -63,7 +63,10 @@ class Episodes:
 
     def open(self, episode_id: str) -> OpenEpisode:
         """Return the episode, opened if it was not."""
-        return self._open.setdefault(episode_id, OpenEpisode(episode_id))
+        episode = self._open.get(episode_id)
+        if episode is None:
+            episode = self._open[episode_id] = OpenEpisode(episode_id)
+        return episode
 
     def close(self, episode_id: str) -> OpenEpisode | None:
         """Take the episode out, wake what waits for it, and return it if it was open."""
@@ -113,4 +116,4 @@ class Episodes:
         """Tell whether the answer of an act of this id is kept."""
         ledgers = [episode.acts for episode in self._open.values()] + list(self._loose.values())
         found = [act for ledger in ledgers if (act := ledger.find(request_id)) is not None]
-        return any(act.reply.done() for act in found)
+        return any(act.reply is not None for act in found)

@@ -122,15 +122,7 @@ class Worker:
         Whoever is cancelled here no longer waits; an act that nobody waits for and whose inference
         has not begun is given up.
         """
-        if isinstance(act, Reply):
-            return act
-        act.waiting += 1
-        try:
-            return await asyncio.shield(act.reply)
-        finally:
-            act.waiting -= 1
-            if act.waiting == 0:
-                act.withdraw()
+        return act if isinstance(act, Reply) else await act.answered()
 
     def refuse(self, error: Exception) -> Reply:
         """Answer why a request cannot even be read."""

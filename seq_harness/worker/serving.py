@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+import contextlib
 from functools import partial
 import logging
 from typing import Any
@@ -126,11 +127,10 @@ class Serving:
         warnings = self.loaded.check(ask)
         self._check_place(ask, nbytes)
         episode = self._enter(ask, session)
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        act = Act(ask, self._clock_ns(), nbytes, reply, warnings)
+        act = Act(ask, self._clock_ns(), nbytes, partial(self._let_go, episode), warnings)
         episode.acts.add(act)
         self._acts.add(act)
-        act.task = asyncio.create_task(self._run(act, episode))
+        self._begin(act, episode)
         return act
 
     def _frame(self, number: int, inputs: Any) -> Frame:
@@ -180,62 +180,104 @@ class Serving:
         episode.was_lost |= lost
         return episode
 
-    async def _run(self, act: Act, episode: OpenEpisode) -> None:
-        """See an act through to its reply, whatever happens on the way."""
-        try:
-            reply, final = await self._outcome(act, episode)
-        except asyncio.CancelledError:
-            episode.acts.forget(act)
-            act.reply.cancel()
-            raise
+    def _begin(self, act: Act, episode: OpenEpisode) -> None:
+        """Hand an act to the policy's thread at once where it has nothing to wait for."""
+        if not episode.turn.take_now():
+            act.task = asyncio.create_task(self._wait(act, episode, has_turn=False))
+        elif self._first_missing(act.ask, episode) is not None:
+            act.task = asyncio.create_task(self._wait(act, episode, has_turn=True))
         else:
-            if not final:
-                episode.acts.forget(act)
-            act.settle(reply)
-            episode.acts.trim()
-        finally:
-            self._acts.discard(act)
-            if act.ask.episode_id is not None and not episode.ended:
-                self._store.end_act(act.ask.episode_id)
+            self._start(act, episode)
 
-    async def _outcome(self, act: Act, episode: OpenEpisode) -> tuple[Reply, bool]:
-        """Return the reply of an act, and whether it is the answer to a re-send too."""
-        final = False
+    async def _wait(self, act: Act, episode: OpenEpisode, has_turn: bool) -> None:
+        """Wait for the turn of an act and for what it reads, then have it run."""
         try:
-            return await self._act(act, episode), True
-        except UnreadableFrame as error:
+            if not has_turn:
+                await episode.turn.take()
+            has_turn = True
+            _check_open(episode)
+            self._check_order(act.ask, episode)
+            await self._all_here(act.ask, episode)
+        except asyncio.CancelledError:
+            self._forget(act, episode, has_turn)
+            raise
+        except Exception as error:
+            self._refuse(act, episode, error)
+        else:
+            self._start(act, episode)
+
+    def _start(self, act: Act, episode: OpenEpisode) -> None:
+        """Give an act that is whole to the policy's thread, which calls back when it is done."""
+        try:
+            _check_open(episode)
+            self._check_order(act.ask, episode)
+            reading, number = self._reading(act.ask, episode)
+        except Exception as error:
+            self._refuse(act, episode, error)
+            return
+        run = partial(self.loaded.run, act, reading, episode)
+        most = self._limits.message_bytes
+        job = partial(answer, act, run, self._instance, self._clock_ns, most, self._debug)
+        loop = asyncio.get_running_loop()
+
+        def done(outcome: Reply | Exception) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(self._done, act, episode, number, outcome)
+
+        act.job = self._thread.start(partial(_outcome, job), done)
+
+    def _done(
+        self, act: Act, episode: OpenEpisode, number: int | None, outcome: Reply | Exception
+    ) -> None:
+        """Answer an act whose inference has ended."""
+        if not isinstance(outcome, Reply):
+            self._refuse(act, episode, outcome)
+            return
+        count_answered(episode.policy_side)
+        if number is not None and not episode.ended:
+            self._store.serve(episode.policy_side.id, number)
+        self._settle(act, episode, outcome, final=True)
+
+    def _refuse(self, act: Act, episode: OpenEpisode, error: Exception) -> None:
+        """Answer why an act failed; what is not the policy's last word may be asked again."""
+        final = False
+        if isinstance(error, UnreadableFrame):
             if act.ask.number is not None and not episode.ended:
                 self._store.drop(episode.policy_side.id, error.number)
-            failure: Exception = error
-        except TransportError as error:
+        elif isinstance(error, TransportError):
             final = act.job is not None and not error.body().retryable
-            failure = error
-        except Exception as error:
-            failure = error
-        return refuse(self._instance, failure, self._debug, act.ask.request_id), final
+        reply = refuse(self._instance, error, self._debug, act.ask.request_id)
+        self._settle(act, episode, reply, final)
 
-    async def _act(self, act: Act, episode: OpenEpisode) -> Reply:
-        async with episode.turn:
-            _check_open(episode)
-            reading, number = await self._reading(act.ask, episode)
-            run = partial(self.loaded.run, act, reading, episode)
-            most = self._limits.message_bytes
-            job = partial(answer, act, run, self._instance, self._clock_ns, most, self._debug)
-            act.job = self._thread.submit(job)
-            reply: Reply = await asyncio.wrap_future(act.job)
-            count_answered(episode.policy_side)
-            if number is not None and not episode.ended:
-                self._store.serve(episode.policy_side.id, number)
-            return reply
+    def _settle(self, act: Act, episode: OpenEpisode, reply: Reply, final: bool) -> None:
+        act.settle(reply)
+        if not final:
+            episode.acts.forget(act)
+        episode.acts.trim()
+        self._leave(act, episode)
+        episode.turn.give()
 
-    async def _reading(self, ask: Ask, episode: OpenEpisode) -> tuple[Reading, int | None]:
-        """Return what the act reads, once it is all here, and the number it is read at."""
+    def _let_go(self, episode: OpenEpisode, act: Act) -> None:
+        self._forget(act, episode, has_turn=True)
+
+    def _forget(self, act: Act, episode: OpenEpisode, has_turn: bool) -> None:
+        """Take back an act that nobody waits for any more and that never ran."""
+        episode.acts.forget(act)
+        self._leave(act, episode)
+        if has_turn:
+            episode.turn.give()
+
+    def _leave(self, act: Act, episode: OpenEpisode) -> None:
+        self._acts.discard(act)
+        if act.ask.episode_id is not None and not episode.ended:
+            self._store.end_act(act.ask.episode_id)
+
+    def _reading(self, ask: Ask, episode: OpenEpisode) -> tuple[Reading, int | None]:
+        """Return what an act whose observations are all here reads, and at which number."""
         schedule, episode_id = self.loaded.schedule, episode.policy_side.id
         if ask.number is None:
             alone = {'observations': [ask.inputs], 'steps': [0]}
             return Reading(ask.inputs if schedule is None else alone), None
-        self._check_order(ask, episode_id)
-        await self._all_here(ask, episode)
         number, inputs = ask.number, ask.inputs
         if not ask.carries_own:
             newest = self._store.newest(episode_id, ask.number)
@@ -248,29 +290,31 @@ class Serving:
         read = inputs if schedule is None else self._store.read(episode_id, number, inputs)
         return Reading(read, before), number
 
+    def _first_missing(self, ask: Ask, episode: OpenEpisode) -> int | None:
+        """Return the first observation beside its own that an act reads and that is not here."""
+        every = self.loaded.observes or not ask.carries_own
+        if ask.number is None or not (every or self._reads_past):
+            return None
+        upto = ask.number if ask.carries_own else ask.number + 1
+        return self._store.first_missing(episode.policy_side.id, upto, ask.refills, every)
+
     async def _all_here(self, ask: Ask, episode: OpenEpisode) -> None:
         """Wait for the observations that the act reads beside its own."""
-        number, every = ask.number or 0, self.loaded.observes or not ask.carries_own
         loop = asyncio.get_running_loop()
         # What was here before the episode was lost does not come unasked.
         patience_s = 0.0 if episode.was_lost else self._limits.stream_wait_s
         deadline = loop.time() + patience_s
-        upto = number if ask.carries_own else number + 1
-        episode_id = episode.policy_side.id
-        while True:
-            missing = self._store.first_missing(episode_id, upto, ask.refills, every)
-            if missing is None:
-                return
+        while (missing := self._first_missing(ask, episode)) is not None:
             left_s = deadline - loop.time()
             if left_s <= 0:
                 episode.was_lost = False
-                self._store.ask_again(episode_id, ask.refills)
+                self._store.ask_again(episode.policy_side.id, ask.refills)
                 raise _missing(missing)
             await episode.news(left_s)
             _check_open(episode)
 
-    def _check_order(self, ask: Ask, episode_id: str) -> None:
-        last = self._store.last_act(episode_id)
+    def _check_order(self, ask: Ask, episode: OpenEpisode) -> None:
+        last = self._store.last_act(episode.policy_side.id)
         if self._reads_past and ask.number is not None and ask.number <= last:
             raise TransportError(
                 ErrorCode.CONFLICT,
@@ -287,6 +331,16 @@ class Serving:
         episode = self._episodes.close(episode_id)
         if episode is not None:
             self._thread.submit(partial(self.loaded.end, episode))
+
+
+def _outcome(job: Callable[[], Reply]) -> Reply | Exception:
+    """Run an act's job on the policy's thread; what it raises is its outcome."""
+    try:
+        return job()
+    except Exception as error:
+        return error
+    except BaseException as error:  # would end the thread
+        return RuntimeError(f'the act was ended by {error!r}')
 
 
 def _same(act: Act, ask: Ask) -> Act:

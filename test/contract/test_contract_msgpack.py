@@ -9,6 +9,7 @@ import msgpack as library  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from seq_harness.contract import MsgpackError, pack, unpack
+from seq_harness.contract.msgpack import pack_pieces
 
 ARRAY_HEX = (
     '85c4026e64c3c40474797065a33c6634c4046b696e64c400c40573686170659102'
@@ -101,6 +102,40 @@ def test_tuples_subclasses_and_buffers_are_written_as_what_they_hold() -> None:
 )
 def test_an_array_has_exactly_these_bytes(value: Any, written: str) -> None:
     assert pack(value).hex() == written
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        np.zeros((40, 40, 3), np.uint8),
+        np.zeros(4096, bool),
+        np.zeros(65_535, np.uint8),
+        np.zeros((16, 4096), np.uint8),
+        np.arange(9000.0).reshape(90, 100).T,
+        np.zeros(5000, '>i2'),
+        np.array(['abc'] * 3000),
+        np.zeros(9000, 'M8[ms]'),
+        np.zeros(3, np.uint8),
+        np.float32(2),
+        {'rows': np.zeros(9999)},
+    ],
+    ids=lambda value: f'{type(value).__name__} {getattr(value, "dtype", "")}',
+)
+def test_a_value_in_pieces_is_the_value_packed(value: Any) -> None:
+    assert b''.join(pack_pieces(value)) == pack(value)
+
+
+def test_the_data_of_a_large_array_are_not_copied() -> None:
+    image = np.zeros((100, 100), np.uint8)
+    _, data = pack_pieces(image)
+    image[:] = 7
+    assert bytes(data) == bytes([7]) * 10_000
+
+
+@pytest.mark.parametrize('value', [np.zeros(5000, object), np.zeros(5000, [('a', 'i4')])])
+def test_a_large_array_of_no_carried_type_is_refused_in_pieces_too(value: Any) -> None:
+    with pytest.raises(MsgpackError):
+        pack_pieces(value)
 
 
 @pytest.mark.parametrize(
@@ -366,6 +401,20 @@ def test_a_body_costs_no_more_than_its_length_warrants(body: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 40 * len(body)
+
+
+@pytest.mark.parametrize(
+    'head', [b'\xdc\x00\x40', b'\xdc\xff\xff', b'\x9f', b'\xdf\xff\xff\xff\xff']
+)
+def test_what_a_short_body_declares_costs_little(head: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(MsgpackError):
+            unpack(head * 1000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
 
 
 @pytest.mark.parametrize(

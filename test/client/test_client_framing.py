@@ -1,0 +1,48 @@
+"""Messages as masked frames, read back by the library that others receive them with."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import pytest
+from seq_harness.client.framing import Framer
+from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
+
+
+def read(frame: bytes) -> Frame:
+    """Read one frame, with nothing before and nothing after it."""
+    reader = StreamReader()
+    reader.feed_data(frame)
+    reader.feed_eof()
+    parsing = Frame.parse(reader.read_exact, mask=True, max_size=None)
+    with pytest.raises(StopIteration) as read_to_the_end:
+        next(parsing)
+    found: Frame = read_to_the_end.value.value
+    return found
+
+
+@pytest.mark.parametrize(
+    'length', [0, 1, 7, 8, 125, 126, 127, 65_535, 65_536, 200_003, (4 << 20) + 1]
+)
+def test_a_frame_is_read_as_the_message_it_was_made_of(length: int) -> None:
+    message = os.urandom(length)
+    frame = read(bytes(Framer().frame([message])))
+    assert (frame.fin, frame.opcode, bytes(frame.data)) == (True, Opcode.BINARY, message)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.binary(max_size=300), max_size=6), min_size=1, max_size=5))
+def test_one_framer_makes_one_message_after_another_of_any_pieces(
+    messages: list[list[bytes]],
+) -> None:
+    framer = Framer()
+    for pieces in messages:
+        assert bytes(read(bytes(framer.frame(pieces))).data) == b''.join(pieces)
+
+
+def test_every_frame_has_a_mask_of_its_own() -> None:
+    framer, message = Framer(), bytes(16)
+    assert len({bytes(framer.frame([message])) for _ in range(32)}) == 32
