@@ -237,9 +237,7 @@ def _without_instance(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _told(error: ErrorBody) -> str:
-    """Write an error as a person reads it; a client of openpi's shows it as it is."""
-    lines = [f'{error.code.value}: {error.detail}']
-    if error.hint is not None:
-        lines.append(f'hint: {error.hint}')
-    traceback = (error.details.get(wire.DETAIL_EXCEPTION) or {}).get('traceback')
-    return '\n'.join([*lines, traceback] if traceback else lines)
+    """Write an error as a person reads it; clients show it whole, or its last line."""
+    hint = '' if error.hint is None else f' (hint: {error.hint})'
+    traceback = (error.details.get(wire.DETAIL_EXCEPTION) or {}).get('traceback', '')
+    return f'{traceback}{error.code.value}: {error.detail}{hint}'

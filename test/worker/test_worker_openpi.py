@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 import http.client
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from seq_harness.client.registry import policy_at
 from seq_harness.contract.episode import Episode
 from seq_harness.contract.msgpack import pack as pack_own
 from seq_harness.contract.numpy_msgpack import pack, unpack
 from seq_harness.contract.own_io import Actions, Observations, Stream
+from seq_harness.playback.uplink import PolicyError, Step
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
@@ -304,7 +307,7 @@ def test_a_policy_that_reads_between_acts_is_refused_with_the_reason() -> None:
     with served(every()) as url, connect(url.removesuffix('/v1/ws')) as socket:
         told = refusal(socket)
     assert 'between the ones it is asked with' in told
-    assert '/v1/ws' in told
+    assert told.endswith("(hint: use the worker's own wire, at /v1/ws)")
 
 
 def test_the_token_is_shown_as_an_api_key_or_as_a_bearer() -> None:
@@ -342,3 +345,20 @@ def test_a_policy_of_one_episode_at_a_time_is_busy_for_a_second_client() -> None
             second.send(pack({'state': STATE}))
             assert refusal(second).startswith('busy: ')
         infer(first, {'state': STATE})
+
+
+def test_our_own_client_of_the_wire_reaches_a_policy_of_ours() -> None:
+    with served(Rows(), access=Access('secret')) as url:
+        policy = policy_at(f'openpi+{url.removesuffix("/v1/ws")}', token='secret')
+        try:
+            policy.connect()
+            scope = policy.open_episode(time.monotonic_ns)
+            for number in range(2):
+                seen = {'state': STATE + number}
+                outputs: Any = scope.infer(Step(number, time.monotonic_ns(), seen))
+                np.testing.assert_array_equal(outputs['actions'][2], STATE + number)
+            with pytest.raises(PolicyError, match=r'policy_error: .*KeyError'):
+                scope.infer(Step(2, time.monotonic_ns(), {}))
+            assert policy.figures()['acts']['answered'] == 2
+        finally:
+            policy.close()

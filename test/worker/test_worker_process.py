@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from seq_harness.contract.msgpack import pack
 from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
 
 HOLD = 'seq_harness.worker.policies.hold:Hold'
@@ -214,13 +215,20 @@ def test_a_traceback_goes_to_the_log_and_to_the_client_only_under_debug(
         """,
     )
     with process('my_policy:Fails', *flags, cwd=tmp_path) as worker:
-        with client_of(url_of(worker)) as client:
+        url = url_of(worker)
+        with client_of(url) as client:
             client.connect()
             exception = client.act(1).body['details']['exception']
+        with connect(url.removesuffix('/v1/ws')) as openpi:
+            openpi.recv(PATIENCE_S)
+            openpi.send(b'\x80')
+            text = str(openpi.recv(PATIENCE_S))
         worker.terminate()
         _, errors = worker.communicate(timeout=PATIENCE_S)
     assert exception['message'] == 'the reason'
     assert ('traceback' in exception) is told
+    assert text.startswith('Traceback' if told else 'policy_error: ')
+    assert text.splitlines()[-1] == 'policy_error: the policy failed: ValueError: the reason'
     assert 'my_policy.py' in errors
 
 
