@@ -174,7 +174,7 @@ class Pipeline:
         if missing:
             raise DeclarationRefused(
                 f'the policy reads the keys {missing}, which no input gives; the inputs give '
-                f'{sorted(seen)}: set inputs.<name>.key'
+                f'{sorted(seen)}: set inputs.<name>.key{_told(self.declaration.io)}'
             )
         cameras = {key: item.camera for key, item in streams.items() if item.camera is not None}
         deep = sorted(key for key, camera in cameras.items() if camera.depth)
@@ -203,6 +203,10 @@ class Pipeline:
             self._splitter.joined([])
         except ColumnsRefused as error:
             raise DeclarationRefused(f"asking 'rtc' sends whole rows: {error}") from error
+
+
+def _told(io: str | None) -> str:
+    return f'. What it reads: {io[:500]}' if io else ''
 
 
 def _channel(item: ChannelSettings, columns: Sequence[str]) -> Channel:
