@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 import pytest
 from seq_harness.inputs import Inputs, Verdict
-from seq_harness.messages.images import decode_image
+from seq_harness.messages.images import decode_image, ImageRefused
 from seq_harness.observation import ObservationRefused, ObservationSpec
 from support.robots import S, settings_of
 
@@ -43,6 +43,17 @@ PAIRS = {
 }
 """Encoding to the places of the first luma, of blue and of red chroma, in four bytes."""
 
+MOSAICS = {
+    'bayer_rggb8': ('rg', 'gb'),
+    'bayer_grbg8': ('gr', 'bg'),
+    'bayer_gbrg8': ('gb', 'rg'),
+    'bayer_bggr8': ('bg', 'gr'),
+}
+"""Encoding to the colours of its first two rows and columns."""
+
+PLANES = {'nv12': (2, 0), 'nv21': (2, 1), 'nv24': (1, 0)}
+"""Encoding to how many pixels share chroma each way, and the place of blue in its pairs."""
+
 Pixel = Callable[[Any, int, int], Any]
 
 
@@ -66,6 +77,43 @@ def pair_pixel(message: Any, row: int, column: int) -> Any:
     return rgb_of(y, message.data[at + blue], message.data[at + red])
 
 
+def mosaic_pixel(message: Any, row: int, column: int) -> Any:
+    """Return a colour that was measured, or the mean of its nearest, halves rounded up."""
+    pattern = MOSAICS[message.encoding]
+    found = []
+    for colour in 'rgb':
+        seen = []
+        for down, right in NEAREST:
+            if pattern[(row + down) % 2][(column + right) % 2] == colour:
+                r, c = (
+                    mirrored(row + down, message.height),
+                    mirrored(column + right, message.width),
+                )
+                seen.append(message.data[r * message.step + c])
+                if not (down or right):
+                    break
+        found.append(seen[0] if len(seen) == 1 else (2 * sum(seen) + len(seen)) // 2 // len(seen))
+    return found
+
+
+NEAREST = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
+"""Where a colour is looked for: the place itself first."""
+
+
+def mirrored(place: int, count: int) -> int:
+    """Reflect a place beyond the border about the sample at the border."""
+    return -place if place < 0 else 2 * (count - 1) - place if place >= count else place
+
+
+def plane_pixel(message: Any, row: int, column: int) -> Any:
+    shared, blue = PLANES[message.encoding]
+    chroma = message.step * message.height
+    # A row of pairs is as long as two rows of pixels, for as many columns as share one.
+    at = chroma + row // shared * (message.step * 2 // shared) + column // shared * 2
+    y = message.data[row * message.step + column]
+    return rgb_of(y, message.data[at + blue], message.data[at + 1 - blue])
+
+
 def rgb_of(y: int, u: int, v: int) -> list[float]:
     """Convert by the formula of ITU-R BT.601, video range."""
     luma, blue, red = (y - 16) * 255 / 219, (u - 128) * 255 / 224, (v - 128) * 255 / 224
@@ -77,19 +125,26 @@ READERS: dict[str, Pixel] = {
     **dict.fromkeys(RGB_AT, packed_pixel),
     **dict.fromkeys(NUMBERS, number_pixel),
     **dict.fromkeys(PAIRS, pair_pixel),
+    **dict.fromkeys(MOSAICS, mosaic_pixel),
+    **dict.fromkeys(PLANES, plane_pixel),
 }
 
 
 def random_image(chance: random.Random) -> SimpleNamespace:
     """Return a valid image of a random encoding, size, row length and byte order."""
     encoding = chance.choice(sorted(READERS))
-    size = {**RGB_AT, **NUMBERS}.get(encoding, (2,))[0]
+    size = {**RGB_AT, **NUMBERS, **dict.fromkeys(PAIRS, (2,))}.get(encoding, (1,))[0]
     width, height = chance.randint(1, 7), chance.randint(1, 6)
-    if encoding in PAIRS:
-        width = 2 * chance.randint(1, 3)
+    if encoding in MOSAICS:
+        width, height = width + 1, height + 1
+    if encoding in (*PAIRS, 'nv12', 'nv21'):
+        width, height = 2 * chance.randint(1, 3), 2 * chance.randint(1, 3)
     step = width * size + chance.choice([0, 0, 1, 3, 16])
-    low, high = (16, 235) if encoding in PAIRS else (0, 255)
-    data = bytes(chance.randint(low, high) for _ in range(step * height))
+    low, high = (16, 235) if encoding in (*PAIRS, *PLANES) else (0, 255)
+    rows = height * {'nv12': 3, 'nv21': 3, 'nv24': 6}.get(encoding, 2) // 2
+    # A last row may come without its padding.
+    count = step * rows - chance.choice([0, step - width * size])
+    data = bytes(chance.randint(low, high) for _ in range(count))
     return SimpleNamespace(
         encoding=encoding,
         width=width,
@@ -98,6 +153,14 @@ def random_image(chance: random.Random) -> SimpleNamespace:
         is_bigendian=chance.randint(0, 1),
         data=data,
     )
+
+
+def test_every_encoding_that_is_known_has_a_slow_reader() -> None:
+    message = random_image(random.Random(1))
+    message.encoding = 'none'
+    with pytest.raises(ImageRefused) as refused:
+        decode_image(message)
+    assert set(str(refused.value).partition('one of ')[2].split(', ')) == set(READERS)
 
 
 def test_g8_g9_random_images_decode_as_a_slow_reader_reads_them() -> None:
@@ -114,7 +177,7 @@ def test_g8_g9_random_images_decode_as_a_slow_reader_reads_them() -> None:
         pixels = decode_image(message)
         assert pixels.shape == expected.shape
         # Within 2 of the exact value, which is rounded besides.
-        slack = 2.5 if message.encoding in PAIRS else 0.0
+        slack = 2.5 if message.encoding in (*PAIRS, *PLANES) else 0.0
         np.testing.assert_allclose(pixels, expected, rtol=0, atol=slack, equal_nan=True)
 
 
