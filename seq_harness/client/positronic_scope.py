@@ -12,6 +12,7 @@ from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally, RECENT, ScopeFigures, Spread
 from seq_harness.client.key_map import KeyMap, KeyMapRefused, ROWS
 from seq_harness.client.notices import Notices
+from seq_harness.client.positronic_opening import PROGRESS_S
 from seq_harness.client.positronic_rows import Rows, rows_of
 from seq_harness.client.positronic_session import Answer, Session
 from seq_harness.client.positronic_sessions import Sessions
@@ -176,7 +177,7 @@ class PositronicScope:
             session = self._taken(cancel)
             began_s = time.perf_counter()
             try:
-                answer = session.infer(observation, self._act_timeout_s, cancel)
+                answer = session.infer(observation, self._act_timeout_s, cancel, self._waited)
             except (ConnectionLost, AnswerTimedOut) as error:
                 self._lose(session, error, cancel)
                 if isinstance(error, AnswerTimedOut) or self._is_old(step):
@@ -188,6 +189,10 @@ class PositronicScope:
             else:
                 self._note(answer, (time.perf_counter() - began_s) * 1e3)
                 return answer
+
+    def _waited(self, waited_s: float) -> None:
+        told = f'the server has not answered for {waited_s:.0f} s'
+        self._notices.say('waiting', told, again_s=PROGRESS_S)
 
     def _taken(self, cancel: Cancel) -> Session:
         """Return the episode's session, opened anew where it was lost before it answered."""

@@ -12,7 +12,12 @@ from urllib.parse import urlencode
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.plain_websocket import connected_websocket, Message, PlainWebsocket
+from seq_harness.client.plain_websocket import (
+    connected_websocket,
+    Message,
+    PlainWebsocket,
+    Waiting,
+)
 from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
@@ -85,9 +90,11 @@ class Session:
         """Tell whether the session was still there when it was last heard of."""
         return self._socket.is_open
 
-    def infer(self, observation: Any, within_s: float, cancel: Cancel) -> Answer:
+    def infer(
+        self, observation: Any, within_s: float, cancel: Cancel, waiting: Waiting | None = None
+    ) -> Answer:
         """
-        Ask about an observation, and wait for the answer.
+        Ask about an observation, and wait for the answer; `waiting` hears how long that takes.
 
         Raises
         ------
@@ -105,7 +112,7 @@ class Session:
             request = {SESSION: self._id, OBSERVATION: observation}
         packed = pack(request, max_bytes=MESSAGE_BYTES)
         try:
-            answer = _read_answer(self._socket.exchange(packed, within_s, cancel))
+            answer = _read_answer(self._socket.exchange(packed, within_s, cancel, waiting))
         except AnswerTimedOut:
             raise AnswerTimedOut(f'no answer came within {within_s:g} s') from None
         except PolicyError:

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import pytest
-from seq_harness.client import positronic_session
+from seq_harness.client import plain_websocket, positronic_session
 from seq_harness.client.endpoint import EndpointRefused
 from seq_harness.client.positronic import PositronicPolicy
 from seq_harness.client.transport import HandshakeRefused
@@ -181,6 +181,21 @@ def test_pings_are_answered_while_nothing_is_asked_and_during_an_inference(
     policy.connect()
     assert answered.wait(WITHIN_S)
     assert policy.open_episode(time.monotonic_ns).infer(step()) is not None
+
+
+def test_a_long_first_inference_is_told_of(
+    meeting: Meeting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_websocket, 'PROGRESS_S', 0.1)
+
+    def speak(connection: ServerConnection) -> None:
+        connection.send(packed(ready(META)))
+        connection.recv(WITHIN_S)
+        wait_for(lambda: 'has not answered' in meeting.told[-1], WITHIN_S, 'a word')
+        connection.send(packed({'result': [command(0)]}))
+        connection.recv(WITHIN_S)
+
+    assert asked(meeting.meet(speak)) is not None
 
 
 def test_pings_are_answered_while_an_episode_pauses(meeting: Meeting) -> None:
