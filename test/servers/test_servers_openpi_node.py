@@ -48,9 +48,10 @@ class Rig:
         self.watcher = watcher
         self.setpoints: list[list[float]] = []
         topic = 'forward_position_controller/commands'
-        watcher.node.create_subscription(
-            Float64MultiArray, topic, lambda said: self.setpoints.append(list(said.data)), 10
-        )
+        watcher.node.create_subscription(Float64MultiArray, topic, self._heard, 10)
+
+    def _heard(self, said: Any) -> None:
+        self.setpoints.append(list(said.data))
 
     def harness(self, port: int, **parameters: Any) -> None:
         """Start the node as a process; a parameter is written as JSON, which is YAML too."""
