@@ -13,7 +13,7 @@ from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.notices import Notices
 from seq_harness.client.plain_websocket import StatusRefused
-from seq_harness.client.positronic_session import open_session, Session, session_endpoint
+from seq_harness.client.positronic_session import open_session, Session, SessionEndpoint
 from seq_harness.client.transport import HandshakeRefused, NotReady, Unreachable
 from seq_harness.playback.uplink import WorkerLost
 from websockets.exceptions import InvalidHandshake
@@ -68,12 +68,11 @@ class Opener:
     def __init__(
         self, endpoint: Endpoint, params: Mapping[str, Any] | None, notices: Notices
     ) -> None:
-        self._name = str(endpoint)
-        self._endpoint = session_endpoint(endpoint, params)
+        self._endpoint = SessionEndpoint.of(endpoint, params)
         self._notices = notices
 
     def __str__(self) -> str:
-        return self._name
+        return str(self._endpoint)
 
     def open(self, within_s: float, cancel: Cancel, prepare_s: float = 0.0) -> Session:
         """

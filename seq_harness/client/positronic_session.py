@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 import json
 import time
 from typing import Any
@@ -138,12 +138,22 @@ class Session:
         self._socket.close()
 
 
-def session_endpoint(endpoint: Endpoint, params: Mapping[str, Any] | None) -> Endpoint:
-    """Return where a session with these parameters opens: each as JSON, by its name."""
-    if not params:
-        return endpoint
-    said = urlencode({name: json.dumps(value) for name, value in params.items()})
-    return replace(endpoint, url=f'{endpoint.url}?{said}')
+@dataclass(frozen=True)
+class SessionEndpoint(Endpoint):
+    """Where a session with its parameters opens; its text leaves them out."""
+
+    shown: str = ''
+
+    def __str__(self) -> str:
+        return self.shown
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, params: Mapping[str, Any] | None) -> SessionEndpoint:
+        """Put the parameters of a session into its address: each as JSON, by its name."""
+        said = urlencode({name: json.dumps(value) for name, value in (params or {}).items()})
+        known = {field.name: getattr(endpoint, field.name) for field in fields(endpoint)}
+        url = f'{endpoint.url}?{said}' if said else endpoint.url
+        return cls(**{**known, 'url': url, 'shown': str(endpoint)})
 
 
 def open_session(endpoint: Endpoint, deadline_s: float, cancel: Cancel, tell: Progress) -> Session:

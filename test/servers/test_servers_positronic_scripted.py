@@ -219,6 +219,7 @@ def test_the_model_of_an_older_server_is_named_in_the_path(meeting: Meeting) -> 
     path = '/api/v1/session/a/b%20c?codec.fps=10&tag=%225%22'
     wait_for(lambda: bool(meeting.server.requests), WITHIN_S, 'the handshake')
     assert meeting.server.requests[0].path == path
+    assert not any('codec' in told for told in meeting.told)
 
 
 @pytest.mark.parametrize(
