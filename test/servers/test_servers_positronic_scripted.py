@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -111,6 +112,26 @@ def test_no_attempt_begins_past_the_deadline(meeting: Meeting) -> None:
         policy.connect()
     assert time.monotonic() - began_s < 2.5
     assert len(meeting.server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ('number', 'error'), [(socket.EAI_NONAME, HandshakeRefused), (socket.EAI_AGAIN, WorkerLost)]
+)
+def test_a_host_that_does_not_exist_is_no_cold_start(
+    monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    looked_up: list[str] = []
+
+    def look_up(host: str, *rest: Any, **options: Any) -> Any:
+        looked_up.append(host)
+        raise socket.gaierror(number, 'Name or service not known')
+
+    monkeypatch.setattr(socket, 'getaddrinfo', look_up)
+    policy = PositronicPolicy('positronic+ws://gpu.example', connect_timeout_s=1.5)
+    with pytest.raises(error, match=r'gpu\.example'):
+        policy.connect()
+    policy.close()
+    assert len(looked_up) == (1 if error is HandshakeRefused else 2)
 
 
 def test_a_protocol_that_is_not_known_is_named(meeting: Meeting) -> None:
