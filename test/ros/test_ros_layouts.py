@@ -1,4 +1,4 @@
-"""What layouts and the security policy name, against what the node of the demo has on the graph."""
+"""What layouts and the security policy name, against what the node of the demo has."""
 
 from __future__ import annotations
 

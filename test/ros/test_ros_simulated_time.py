@@ -9,9 +9,10 @@ from lifecycle_msgs.msg import Transition
 import pytest
 from rosgraph_msgs.msg import Clock
 from seq_harness.cli.children import Children
-from support.composing import Arm, Caller, Composition, composition, keys
+from support.composing import Arm, Caller, Composition, composition, keys, levels, values
 
 STEP_S = 0.01
+OK, WARN = 0, 1
 
 
 class Time:
@@ -73,6 +74,8 @@ def test_g16_nothing_starts_before_the_clock_and_the_asker_is_told(
     time = Time(caller)
     time.now_s = 1000.0
     time.until(lambda: len(arm.commands) > 3, 'setpoints once time passes')
+    time.until(lambda: 'fault.clock' not in keys(arm.statuses, 'inputs'), 'the recovery')
+    assert levels(arm.statuses)['inputs'] == OK
 
 
 def test_g18_playback_stands_while_the_clock_stands_and_a_stop_ends_it_all_the_same(
@@ -88,6 +91,23 @@ def test_g18_playback_stands_while_the_clock_stands_and_a_stop_ends_it_all_the_s
     assert caller.trigger('/harness/stop').success
     caller.until(lambda: arm.episode.get('reason') == 'stop', 'the end')
     assert len(arm.commands) == count, 'nothing went out while no time passed'
+
+
+def test_g18_a_clock_that_ticks_more_slowly_than_rows_come_is_said_and_recovers(
+    composed: Composition, caller: Caller
+) -> None:
+    arm = bring_up(composed, caller)
+    time = Time(caller)
+    time.now_s = 1000.0
+    time.until(lambda: caller.trigger('/harness/start').success, 'a start')
+    time.until(lambda: len(arm.commands) > 3, 'setpoints')
+    time.step_s = 0.07
+    said = lambda: values(arm.statuses, 'inputs').get('fault.clock', '')  # noqa: E731
+    time.until(lambda: '/clock ticks every 70.0 ms and rows come every 50.0 ms' in said(), 'it')
+    assert levels(arm.statuses)['inputs'] == WARN
+    time.step_s = STEP_S
+    time.until(lambda: not said(), 'the recovery')
+    assert arm.episode['state'] == 'running'
 
 
 def test_g17_a_clock_that_goes_back_ends_the_episode_by_name(

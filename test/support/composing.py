@@ -105,6 +105,7 @@ class Composition:
         self.executor = SingleThreadedExecutor(context=context)
         self.failure: list[BaseException] = []
         self.nodes: list[Node] = []
+        self._ending = threading.Event()
         self._thread = threading.Thread(target=self._spin)
 
     def harness(self, namespace: str = '', **changes: Any) -> HarnessNode:
@@ -132,8 +133,11 @@ class Composition:
         self._thread.start()
 
     def close(self) -> None:
-        self.executor.shutdown()
+        # Shut down while it spins, an executor can meet parts of its own that are gone.
+        self._ending.set()
+        self.executor.wake()
         self._thread.join(WITHIN_S)
+        self.executor.shutdown()
         for node in self.nodes:
             if isinstance(node, HarnessNode):
                 node.close()
@@ -143,7 +147,8 @@ class Composition:
 
     def _spin(self) -> None:
         try:
-            self.executor.spin()
+            while not self._ending.is_set():
+                self.executor.spin_once()
         except ExternalShutdownException:
             pass
         except BaseException as error:
@@ -215,5 +220,10 @@ def levels(statuses: Mapping[str, Any]) -> dict[str, int]:
 
 def keys(statuses: Mapping[str, Any], part: str) -> list[str]:
     """Return the names of the values of one part's status."""
+    return list(values(statuses, part))
+
+
+def values(statuses: Mapping[str, Any], part: str) -> dict[str, str]:
+    """Return the values of one part's status by their names."""
     found = (status for name, status in statuses.items() if name.endswith(f': {part}'))
-    return [pair.key for status in found for pair in status.values]
+    return {pair.key: pair.value for status in found for pair in status.values}
