@@ -15,6 +15,7 @@ from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.playback.channels import END
+from seq_harness.playback.uplink import PolicyError
 
 ROWS = 'actions'
 """The key under which an answer's rows are handed on."""
@@ -29,7 +30,7 @@ Path = tuple[str, ...]
 
 
 class KeyMapRefused(ValueError):
-    """A key map that is wrong, or an observation or answer that is not as it says."""
+    """A key map that is wrong, or an observation that is not as it says."""
 
 
 class Entry(BaseModel):
@@ -110,7 +111,7 @@ class KeyMap:
 
         Raises
         ------
-        KeyMapRefused
+        PolicyError
             The answer holds no rows where they were looked for.
 
         """
@@ -145,13 +146,13 @@ class KeyMap:
                     )
         return {key: Stream(camera=camera) for key, camera in cameras.items()}
 
-    def _no_rows(self, came: str) -> KeyMapRefused:
+    def _no_rows(self, came: str) -> PolicyError:
         wanted = (
             f'under {self.rows_key!r}'
             if self.rows_key
             else f'under one of {list(ROW_KEYS)}, or a bare array'
         )
-        return KeyMapRefused(
+        return PolicyError(
             f'rows were expected {wanted}, and the server answered {came}: set server_rows_key'
         )
 

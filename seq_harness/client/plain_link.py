@@ -52,13 +52,13 @@ class Talk(Protocol):
         Raises
         ------
         PolicyError
-            The server says that its policy failed.
+            The server says that its policy failed, or answers no rows.
         AnswerTimedOut
             No answer came in time; the connection is closed.
         ConnectionLost
             The connection ended first, or `cancel` was set.
         ValueError
-            The observation or the answer is not what the key map says.
+            The observation is not what the key map says.
 
         """
 

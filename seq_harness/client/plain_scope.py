@@ -88,7 +88,7 @@ class PlainScope:
         Retired
             `retire` or `close` was called.
         ValueError
-            The observation or the answer is not what the key map says.
+            The observation is not what the key map says.
 
         """
         cancel = self._enter()
