@@ -135,6 +135,11 @@ class TapedScope:
         taken = self._tape.read('observe', lambda: self._scope.observe(step), Queued.ACCEPTED)
         return Queued(taken)
 
+    @property
+    def request_id(self) -> str:
+        """Return what the newest act is called on its wire; empty where acts have no names."""
+        return str(getattr(self._scope, 'request_id', ''))
+
 
 class _TapedClock:
     def __init__(self, tape: Tape, clock: Clock) -> None:

@@ -108,6 +108,8 @@ class Acting:
         self._jitter = jitter
         self._begun_anew = 0  # how often the episode had, when that was last looked at
         self._answered = False  # by the worker process of now
+        self.request_id = ''
+        """What the newest act is called on the wire."""
 
     def run(self, step: Step, plan: Mapping[str, Any] | None, cancel: Cancel) -> Any:
         """
@@ -145,7 +147,8 @@ class Acting:
                 f'{self._rules.max_message_bytes}: send smaller or compressed images'
             )
         self._uploader.own(step.number, payload)
-        return _Act(step, parts, wire.new_request_id(), cancel)
+        self.request_id = wire.new_request_id()
+        return _Act(step, parts, self.request_id, cancel)
 
     def _until_answered(self, act: _Act) -> Any:
         while True:

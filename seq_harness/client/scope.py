@@ -103,6 +103,11 @@ class SequenceScope:
         """Tell whether nothing of the episode goes on any more."""
         return self.closed and self._uploader.ended
 
+    @property
+    def request_id(self) -> str:
+        """Return what the newest act is called on the wire; empty before the first."""
+        return self._acting.request_id
+
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         return ScopeFigures(self._tally.figures(), self._uploader.figures(), self._reconnects())
