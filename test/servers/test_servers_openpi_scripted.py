@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+import hashlib
+from pathlib import Path
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from typing import Any
@@ -238,3 +243,25 @@ class _Noting:
 def test_openpi_options_that_the_wire_has_no_word_for_are_refused(options: Any) -> None:
     with pytest.raises(ValueError, match='openpi has no word for it'):
         policy_at('openpi+ws://127.0.0.1:8000', **options)
+
+
+def test_openpi_server_behind_tls_is_trusted_by_its_fingerprint_alone(tmp_path: Path) -> None:
+    if shutil.which('openssl') is None:
+        pytest.skip('there is no openssl to make a certificate with')
+    files = [str(tmp_path / name) for name in ('key.pem', 'cert.pem')]
+    made = ['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+    made += ['-nodes', '-days', '2', '-subj', '/CN=server', '-keyout', files[0], '-out', files[1]]
+    subprocess.run(made, check=True, capture_output=True)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(files[1], files[0])
+    der = ssl.PEM_cert_to_DER_cert(Path(files[1]).read_text())
+    options = {'token': 's3cret', 'connect_timeout_s': WITHIN_S}
+    with scripted(answering({'actions': ROWS}), ssl=tls) as server, ExitStack() as stack:
+        url = f'openpi+wss://127.0.0.1:{server.port}'
+        trusting = policy_at(url, fingerprint=hashlib.sha256(der).hexdigest(), **options)
+        stack.callback(trusting.close)
+        assert np.array_equal(asked(trusting)['actions'], ROWS)
+        doubting = policy_at(url, **options)
+        stack.callback(doubting.close)
+        with pytest.raises(HandshakeRefused, match='trusted'):
+            doubting.connect()
