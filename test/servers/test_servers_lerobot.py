@@ -11,8 +11,10 @@ import shutil
 import subprocess
 from typing import Any
 
+from client.robot import Robot
 import numpy as np
 import pytest
+from seq_harness.client.sequence import SequencePolicy
 from support.servers import ROS_ONLY
 from support.sources import ROOT
 from worker.worker_wire import Client, client_of
@@ -58,19 +60,24 @@ def worker(*arguments: object) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[tuple[Client, dict[str, Any]]]:
-    """Serve a policy until the block ends; give a client and what is declared."""
+def listening(*arguments: object) -> Iterator[str]:
+    """Serve a policy until the block ends; give the worker's URL."""
     process = worker(*arguments)
     try:
         assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
-        with client_of(url) as client:
-            declared = client.connect()
-            assert declared.status == 200, declared.body
-            yield client, declared.body
+        yield process.stdout.readline().split()[-1]
     finally:
         process.terminate()
         process.communicate(timeout=RUN_S)
+
+
+@contextmanager
+def serving(*arguments: object) -> Iterator[tuple[Client, dict[str, Any]]]:
+    """Serve a policy; give a client and what is declared."""
+    with listening(*arguments) as url, client_of(url) as client:
+        declared = client.connect()
+        assert declared.status == 200, declared.body
+        yield client, declared.body
 
 
 def refused(*arguments: object) -> str:
@@ -122,6 +129,19 @@ def test_act_answers_what_lerobot_answers(act: Path) -> None:
     assert rows.shape == (12, 3)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows[:8], by_lerobot(act, [seen]), atol=1e-5)
+
+
+def test_our_client_acts_on_it(act: Path) -> None:
+    seen = observation(0)
+    with listening(f'lerobot:{act}') as url:
+        policy = SequencePolicy(url, connect_timeout_s=RUN_S, act_timeout_s=RUN_S)
+        try:
+            robot = Robot(policy)
+            answers = [robot.act(seen)['actions'] for _ in range(2)]
+        finally:
+            policy.close()
+    np.testing.assert_array_equal(answers[0], answers[1])
+    assert answers[0].shape == (12, 3)
 
 
 def test_what_does_not_fit_the_policy_is_refused_naming_both_sides(act: Path) -> None:
