@@ -3,6 +3,8 @@
 #   offer_help "$@"          which prints the top of the script where --help is asked for
 #   enter_environment "$@"   which makes the environment where it is missing, exports it,
 #                            and leaves the arguments after its own in ARGUMENTS
+#   enter_servers_environment
+#                            which makes that of the public policy servers, and names its Python
 #   run_guarded COMMAND ...  which runs a command and leaves nothing of it behind
 
 set -euo pipefail
