@@ -17,6 +17,7 @@ from seq_harness.bags.records import BagError
 from seq_harness.cli.children import ChildFailed, Children
 from seq_harness.cli.files import writable
 from seq_harness.cli.live import Live, table
+from seq_harness.cli.report import reported
 
 REACH = ['seq_harness.worker.policies.reach:Reach']
 HOLD = ['seq_harness.worker.policies.hold:Hold', '--set', 'joints=0']
@@ -45,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, _interrupt)
     with tempfile.TemporaryDirectory(prefix='seq-harness-demo-') as logs:
         try:
-            return _run(arguments, Path(logs))
+            with reported(arguments.report) as record:
+                return _run(arguments, Path(logs), record)
         except (BagError, ChildFailed, OSError, ValueError) as error:
             print(f'demo: {error}', file=sys.stderr)
             return 1
@@ -60,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         '--seconds', type=_seconds, default=60.0, help='longest episode, in seconds'
     )
     parser.add_argument('--json', type=writable, metavar='FILE', help='write the figures to FILE')
+    parser.add_argument(
+        '--report', type=writable, metavar='FILE', help='write a page about the run to FILE'
+    )
     parser.add_argument('--bag', type=Path, metavar='PATH', help='a rosbag2 in place of the arm')
     parser.add_argument('--policy', metavar='MODULE:CLASS', help='what the worker serves')
     parser.add_argument(
@@ -83,7 +88,7 @@ def _interrupt(number: int, frame: Any) -> None:
     raise Interrupted
 
 
-def _run(arguments: argparse.Namespace, logs: Path) -> int:
+def _run(arguments: argparse.Namespace, logs: Path, record: Path | None) -> int:
     # rclpy is imported only here, so that --help and a wrong argument answer without it.
     from seq_harness.ros.watcher import Watcher
 
@@ -96,7 +101,7 @@ def _run(arguments: argparse.Namespace, logs: Path) -> int:
         if arguments.bag is None:
             children.start('sim_arm', ['sim-arm'])
         url = arguments.worker or _worker_url(children)
-        children.start('harness', _harness(arguments, params, url))
+        children.start('harness', _harness(arguments, params, url, record))
         with Watcher() as watcher:
             each = children.check
             within_s = SERVER_WITHIN_S if arguments.worker else READY_WITHIN_S
@@ -154,11 +159,15 @@ def _follow(arguments: argparse.Namespace, watcher: Any, children: Children) -> 
         live.close()
 
 
-def _harness(arguments: argparse.Namespace, params: Path, url: str) -> list[str]:
+def _harness(
+    arguments: argparse.Namespace, params: Path, url: str, record: Path | None
+) -> list[str]:
     command = ['harness', '--ros-args', '--params-file', str(params), '-p', f'worker_url:={url}']
     if arguments.bag is not None:
         # What was recorded does not follow: its arm is only previewed.
         command += ['-p', 'use_sim_time:=true', '-p', 'preview:=true']
+    if record is not None:
+        command += ['-p', f'record:={record}']
     return command
 
 
