@@ -34,6 +34,7 @@ from seq_harness.bags.replaying import (
 )
 from seq_harness.cli.files import writable
 from seq_harness.cli.live import table
+from seq_harness.cli.report import reported
 from seq_harness.playback.uplink import PolicyError, WorkerLost
 from tqdm import tqdm
 
@@ -78,8 +79,9 @@ def _replay(arguments: argparse.Namespace) -> int:
         policy = client_of(arguments.worker, settings)
         try:
             while number < arguments.loop or not arguments.loop:
-                with _bar(bag, options) as bar:
-                    run = replay_with(bag, settings, policy, _shown(options, bag, bar))
+                with _bar(bag, options) as bar, reported(arguments.report) as record:
+                    shown = replace(_shown(options, bag, bar), record=record)
+                    run = replay_with(bag, settings, policy, shown)
                 _tell(run, arguments.json)
                 status = max(status, 0 if _went_well(run) else 1)
                 number += 1
@@ -178,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
         help='use what is well, or refuse the recording; use',
     )  # fmt: skip
     add('--json', type=writable, metavar='FILE', help='write the figures to FILE')
+    add('--report', type=writable, metavar='FILE', help='write a page about it to FILE')
     return parser
 
 
