@@ -40,7 +40,10 @@ def missing(command: str, error: ModuleNotFoundError) -> str | None:
     if not of_ros and module not in EXTRAS:
         return None
     needs = NEEDS.get(command, (ROS,) if of_ros else (EXTRAS[module],))
-    extras = [name for name in needs if name != ROS]
+    extras = list(dict.fromkeys(name for name in needs if name != ROS))
+    if module in EXTRAS and EXTRAS[module] not in extras:
+        # What one option takes beyond the rest of its command.
+        extras.append(EXTRAS[module])
     remedies = ["source a ROS 2's setup.bash, or use scripts/env"] if ROS in needs else []
     if extras:
         remedies.append(f"pip install 'seq_harness[{','.join(extras)}]'")

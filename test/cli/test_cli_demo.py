@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import pytest
+from support.reports import parsed
 from support.waiting import wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
@@ -28,8 +29,9 @@ def demo(*arguments: str) -> subprocess.Popen[str]:
 
 
 def test_the_arm_reaches_its_targets_and_every_row_is_accounted_for(tmp_path: Path) -> None:
-    figures_file = tmp_path / 'figures.json'
-    process = demo('--params-file', str(CONFIG), '--seconds', '25', '--json', str(figures_file))
+    figures_file, page = tmp_path / 'figures.json', tmp_path / 'page.html'
+    written = ('--json', str(figures_file), '--report', str(page))
+    process = demo('--params-file', str(CONFIG), '--seconds', '25', *written)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert 'setpoint lateness' in out
@@ -42,6 +44,10 @@ def test_the_arm_reaches_its_targets_and_every_row_is_accounted_for(tmp_path: Pa
     assert rows['scheduled'] == rows['emitted'] + rows['merged'] + dropped + rows['held']
     assert rows['merged'] <= 0.01 * rows['emitted']
     assert figures['starved_s'] == 0
+    seen = parsed(page.read_text())
+    assert 'policy:targets_reached' in seen.text
+    assert len(seen.traces('commanded')) == 6
+    assert len(seen.values('src')) == figures['asks']['answered'], 'a picture an act'
 
 
 def test_it_fails_when_the_targets_are_not_reached() -> None:
