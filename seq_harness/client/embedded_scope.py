@@ -46,6 +46,8 @@ class EmbeddedScope:
         self._handing = threading.Lock()  # held while observations are handed over, in order
         self._closed = False
         self._touched = False
+        self.request_id = ''
+        """What the newest act is called."""
 
     def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
         """
@@ -127,11 +129,12 @@ class EmbeddedScope:
         self.flush()
         with self._lock:
             question = self._stream.ask()
+        self.request_id = wire.new_request_id()
         body = {
             wire.KEY_INPUTS: unpack(payload),
             wire.KEY_EPISODE_ID: question.episode_id,
             wire.KEY_SEQ: question.seq,
-            wire.KEY_REQUEST_ID: wire.new_request_id(),
+            wire.KEY_REQUEST_ID: self.request_id,
             **self._constants,
         }
         if plan is not None:

@@ -21,6 +21,7 @@ class Spread:
     count: int = 0
     p50: float | None = None
     p90: float | None = None
+    p95: float | None = None
     p99: float | None = None
     max: float | None = None
 
@@ -30,11 +31,11 @@ class Spread:
         ordered = sorted(times_ms)
         if not ordered:
             return cls()
-        p50, p90, p99, largest = (
+        p50, p90, p95, p99, largest = (
             round(ordered[max(0, math.ceil(len(ordered) * share) - 1)], 3)
-            for share in (0.5, 0.9, 0.99, 1.0)
+            for share in (0.5, 0.9, 0.95, 0.99, 1.0)
         )
-        return cls(len(ordered), p50, p90, p99, largest)
+        return cls(len(ordered), p50, p90, p95, p99, largest)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class ActFigures:
     """The worker's own part of it, where it says so."""
     network_ms: Spread = field(default_factory=Spread)
     """The rest of it: what the network and both ends' packing took."""
+    network_share: float | None = None
+    """The network's part of the time of all round trips whose parts are known, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class ActTally:
         self._round_trips: deque[float] = deque(maxlen=RECENT)  # under _lock
         self._handlers: deque[float] = deque(maxlen=RECENT)  # under _lock
         self._networks: deque[float] = deque(maxlen=RECENT)  # under _lock
+        self._split: deque[float] = deque(maxlen=RECENT)  # under _lock; the round trips of those
 
     def count(self, name: str) -> None:
         """Add one to a figure."""
@@ -91,12 +95,22 @@ class ActTally:
             # A worker whose clock says more than we measured says nothing of the network.
             if handler_ms is not None and handler_ms <= round_trip_ms:
                 self._networks.append(round_trip_ms - handler_ms)
+                self._split.append(round_trip_ms)
 
     def figures(self) -> ActFigures:
         """Return a snapshot."""
         with self._lock:
-            times = [list(t) for t in (self._round_trips, self._handlers, self._networks)]
-        round_trips, handlers, networks = (Spread.of(spread) for spread in times)
+            held = (self._round_trips, self._handlers, self._networks, self._split)
+            times = [list(each) for each in held]
+        round_trips, handlers, networks = (Spread.of(spread) for spread in times[:3])
         return ActFigures(
-            **self._counts, round_trip_ms=round_trips, handler_ms=handlers, network_ms=networks
+            **self._counts,
+            round_trip_ms=round_trips,
+            handler_ms=handlers,
+            network_ms=networks,
+            network_share=_share(times[2], times[3]),
         )
+
+
+def _share(parts_ms: list[float], wholes_ms: list[float]) -> float | None:
+    return round(sum(parts_ms) / sum(wholes_ms), 3) if sum(wholes_ms) > 0 else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import re
 
 from builtin_interfaces.msg import Duration
 from rclpy.node import Node
@@ -15,23 +17,65 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 CHUNK_TOPIC = '~/chunk'
 
+_ORIGIN = re.compile(r'step-(\d+)(?:/(r-[0-9a-f]+))?')
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a chunk answers."""
+
+    step: int
+    """The number of the observation, in its episode."""
+    request_id: str = ''
+    """What the act is called on the worker's wire; empty where that has no ids."""
+
+    def text(self) -> str:
+        """Return it as a header's frame_id holds it: `step-12/r-1a2b3c4d`, or `step-12`."""
+        return f'step-{self.step}/{self.request_id}' if self.request_id else f'step-{self.step}'
+
+    @classmethod
+    def read(cls, frame_id: str) -> Origin:
+        """
+        Read what `text` wrote.
+
+        Raises
+        ------
+        ValueError
+            It is the frame_id of no chunk.
+
+        """
+        found = _ORIGIN.fullmatch(frame_id)
+        if found is None:
+            raise ValueError(f'expected step-N or step-N/r-HEX, got {frame_id!r}')
+        return cls(int(found[1]), found[2] or '')
+
 
 class ChunkTopic:
     """Publish every chunk as it comes to the player, before any guard; nothing listens to move."""
 
-    def __init__(self, node: Node, channels: Sequence[ChannelSettings]) -> None:
-        """Of `channels`, those of joint positions are shown."""
+    def __init__(
+        self,
+        node: Node,
+        channels: Sequence[ChannelSettings],
+        request_id: Callable[[], str] = str,
+    ) -> None:
+        """
+        Show those of `channels` that are of joint positions.
+
+        `request_id` says, where the inference ran, what the act just answered is called.
+        """
         self._node = node
+        self._request_id = request_id
         self._shown = [item for item in channels if item.kind not in (*RATES, 'pose')]
         self._publisher = node.create_publisher(JointTrajectory, CHUNK_TOPIC, QoSProfile(depth=1))
 
     def publish(self, step: Step, chunk: Chunk | None) -> None:
-        """Publish what was answered to a step, which the header names; from any thread."""
+        """Publish what was answered, with its origin in the header; from any thread."""
         if chunk is None or not chunk.rows or not self._shown:
             return
         message = chunk_message(chunk, self._shown)
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.header.frame_id = f'step-{step.number}'
+        message.header.frame_id = Origin(step.number, self._request_id()).text()
         self._publisher.publish(message)
 
 

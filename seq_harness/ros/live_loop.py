@@ -14,6 +14,7 @@ from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.outputs import Outputs
 from seq_harness.pipeline import Pipeline
 from seq_harness.playback.answer import Answer
+from seq_harness.playback.uplink import PolicyScope
 from seq_harness.ros.commanding import Commanding
 from seq_harness.ros.manual import manual_subscription
 from seq_harness.ros.meters import Meters
@@ -66,6 +67,7 @@ class LiveLoop:
         self._node = node
         self._settings = settings
         self._late_for: int | None = None
+        self._scope: PolicyScope | None = None  # replaced whole by the paced thread
         self._frozen_ns = max(round(FROZEN_S * 1e9), STALLED_PERIODS * pipeline.period_ns)
         self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
@@ -103,6 +105,11 @@ class LiveLoop:
         self._late_for = expected_ns if late else None
         if not late:
             self._beat()
+
+    @property
+    def request_id(self) -> str:
+        """What the newest act is called on the wire; empty where that has no ids."""
+        return str(getattr(self._scope, 'request_id', ''))
 
     def changed(self) -> None:
         """Notice that an episode began or ended, and tell the watchdog at once."""
@@ -206,6 +213,7 @@ class LiveLoop:
                 callback = self._on_input(item)
                 subscription = InputSubscription(self._node, item, topic, callback, self._tell)
                 parts.callback(subscription.close)
+                self.meters.follow(item.name, subscription.losses)
         if self._settings['manual_commands']:
             for channel in self._settings.channels:
                 subscribed = manual_subscription(self._node, channel, self.harness.command)
@@ -254,7 +262,7 @@ class LiveLoop:
     def _open_episode(self) -> Opened:
         """Open the policy's scope, then the session on it; one stack closes both (R54, R55)."""
         with ExitStack() as stack:
-            scope = self.policy.open_episode(self.pacer.now_ns)
+            scope = self._scope = self.policy.open_episode(self.pacer.now_ns)
             stack.callback(scope.close)
             stack.callback(self._runtime.retire)
             stack.callback(scope.retire)

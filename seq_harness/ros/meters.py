@@ -1,4 +1,4 @@
-"""How often each input arrives, and how much of it is refused."""
+"""How often each input arrives, and how much of it is refused or lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from seq_harness.inputs import Arrival, Inputs, Verdict
+from seq_harness.ros.subscribing import Losses
 
 
 class Meters:
@@ -15,7 +16,12 @@ class Meters:
     def __init__(self, names: Iterable[str]) -> None:
         self._arrived = dict.fromkeys(names, 0)
         self._refused = dict.fromkeys(self._arrived, 0)
+        self._losses: dict[str, list[Losses]] = {name: [] for name in self._arrived}
         self._since_ns = time.monotonic_ns()
+
+    def follow(self, name: str, losses: Losses) -> None:
+        """Tell of what is lost on a topic of an input too."""
+        self._losses[name].append(losses)
 
     def note(self, name: str, arrival: Arrival) -> None:
         """Count a message of an input."""
@@ -24,7 +30,7 @@ class Meters:
 
     def figures(self, inputs: Inputs, now_ns: int) -> dict[str, dict[str, Any]]:
         """
-        Return rate, age and refusals of every input since the last report, and begin anew.
+        Return rate, age, refusals and losses of every input, and begin to count arrivals anew.
 
         `now_ns` is the playback clock's; a rate is of real seconds.
         """
@@ -37,7 +43,18 @@ class Meters:
                 'rate_hz': round(count / passed_s, 2),
                 'age_ms': None if sample is None else round((now_ns - sample.born_ns) / 1e6, 2),
                 'refused': self._refused[name],
+                **_lost(self._losses[name]),
             }
             self._arrived[name] = 0
         self._since_ns = time.monotonic_ns()
         return found
+
+
+def _lost(topics: Iterable[Losses]) -> dict[str, Any]:
+    """Return how many messages were lost so far, and the largest share of late, by topic."""
+    known = list(topics)
+    shares = [each.share for each in known if each.share is not None]
+    return {
+        'lost': sum(each.lost for each in known),
+        'lost_share': round(max(shares), 3) if shares else None,
+    }

@@ -84,7 +84,8 @@ class HarnessNode(LifecycleNode):
         self._clock_watch = SimulatedWatch(self._ros_now_ns, self._largest_tick_ns)
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
-        self._chunks = ChunkTopic(self, self.settings.channels)
+        asked_as = lambda: '' if self._loop is None else self._loop.request_id  # noqa: E731
+        self._chunks = ChunkTopic(self, self.settings.channels, asked_as)
         self._changed = self.create_guard_condition(self._on_changed)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)

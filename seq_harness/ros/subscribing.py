@@ -47,6 +47,10 @@ class Losses:
         self._missed = 0
         self._last: int | None = None
         self._counted = True
+        self.lost = 0
+        """Messages that did not arrive, in all windows that are over."""
+        self.share: float | None = None
+        """The share of messages that did not arrive in the last such window, from 0 to 1."""
 
     def note(self, sequence: int | None, size: int, now_ns: int) -> str | None:
         """
@@ -65,6 +69,8 @@ class Losses:
             return None
         sent = self._sent(length_ns)
         lost = sent - self._arrived
+        self.lost += lost
+        self.share = lost / sent if sent else 0.0
         said = '' if lost <= MOST_LOST * sent else self._said(lost, sent, length_ns, size)
         self._begin(sequence, now_ns)
         return said
@@ -118,7 +124,8 @@ class InputSubscription:
         self._topic = topic
         self._arrived = arrived
         self._tell = tell
-        self._losses = Losses(item)
+        self.losses = Losses(item)
+        """What did not arrive of it."""
         found = converter(item.type)
         self._class = message_class(found.message)
         # Of a camera only the newest frame counts; other messages come in bursts.
@@ -144,7 +151,7 @@ class InputSubscription:
             sequence = None
         now_ns = info.get('received_timestamp') or 0
         size = len(message.data) if hasattr(message, 'data') and self._depth == 1 else 0
-        lost = self._losses.note(sequence, size, now_ns)
+        lost = self.losses.note(sequence, size, now_ns)
         if lost is not None:
             self._tell(f'{self._item.name} (loss)', lost, Verdict.LOST)
         self._arrived(message, self._topic, sequence)

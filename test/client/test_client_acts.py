@@ -309,11 +309,13 @@ def test_the_figures_tell_the_round_trip_and_the_workers_part(
     assert acts.handler_ms.p50 == 12.5
     assert acts.round_trip_ms.count == 1
     # The scripted worker claims more than the whole took, which tells nothing of the network.
-    assert acts.network_ms.count == 0
+    assert (acts.network_ms.count, acts.network_share) == (0, None)
     worker.script(wire.ACT, (200, {'outputs': 0, 'perf': {'handler_ms': 0.001}}))
     robot.act()
     acts = robot.scope.figures().acts
     assert acts.network_ms.count == 1
+    assert acts.network_share is not None
+    assert 0.9 < acts.network_share <= 1.0, 'of the act alone whose parts are known'
     told = robot.policy.figures()
     assert told['acts']['handler_ms']['max'] == 12.5
     assert told['connected'] is True

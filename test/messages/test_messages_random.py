@@ -54,6 +54,12 @@ MOSAICS = {
 PLANES = {'nv12': (2, 0), 'nv21': (2, 1), 'nv24': (1, 0)}
 """Encoding to how many pixels share chroma each way, and the place of blue in its pairs."""
 
+SIZES = {
+    **{name: size for name, (size, _) in {**RGB_AT, **NUMBERS}.items()},
+    **dict.fromkeys(PAIRS, 2),
+}
+"""Encoding to its bytes a pixel within a row, where they are not 1."""
+
 Pixel = Callable[[Any, int, int], Any]
 
 
@@ -133,7 +139,7 @@ READERS: dict[str, Pixel] = {
 def random_image(chance: random.Random) -> SimpleNamespace:
     """Return a valid image of a random encoding, size, row length and byte order."""
     encoding = chance.choice(sorted(READERS))
-    size = {**RGB_AT, **NUMBERS, **dict.fromkeys(PAIRS, (2,))}.get(encoding, (1,))[0]
+    size = SIZES.get(encoding, 1)
     width, height = chance.randint(1, 7), chance.randint(1, 6)
     if encoding in MOSAICS:
         width, height = width + 1, height + 1

@@ -171,15 +171,16 @@ def test_diagnostics_tell_rates_round_trips_and_recover(
     bring_up(caller, '/harness')
     assert caller.trigger('/harness/start').success
     caller.until(lambda: 'harness: setpoints' in arm.statuses, 'diagnostics')
+    round_trip = [f'acts.round_trip_ms.{point}' for point in ('p50', 'p95', 'p99')]
     wanted = {
-        'episode': 'rows.emitted',
-        'inputs': 'state.rate_hz',
-        'worker': 'acts.round_trip_ms.p99',
-        'setpoints': 'lateness_ms.p99',
+        'episode': ['rows.emitted'],
+        'inputs': ['state.rate_hz', 'state.lost', 'state.lost_share'],
+        'worker': [*round_trip, 'acts.handler_ms.p50', 'acts.network_share'],
+        'setpoints': ['lateness_ms.p99'],
     }
 
     def told() -> bool:
-        return all(key in keys(arm.statuses, part) for part, key in wanted.items())
+        return all(set(of) <= set(keys(arm.statuses, part)) for part, of in wanted.items())
 
     caller.until(told, 'every figure')
     assert levels(arm.statuses)['inputs'] == OK

@@ -44,7 +44,7 @@ def test_g45_the_node_does_not_start_beside_another_commander_and_ends_when_one_
         watcher.node.destroy_publisher(teleop)
         watcher.wait(lambda: watcher.call('start') == '', 5.0, 'a start', lambda: None)
         watcher.wait(lambda: bool(shown), 10.0, 'a chunk', lambda: None)
-        assert shown[0].header.frame_id.startswith('step-')
+        assert re.fullmatch(r'step-\d+/r-[0-9a-f]{8}', shown[0].header.frame_id)
         assert len(shown[0].joint_names) == 6
 
         watcher.node.create_publisher(Float64MultiArray, TOPIC, 1)

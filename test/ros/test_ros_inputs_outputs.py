@@ -15,11 +15,12 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from sensor_msgs.msg import JointState
-from seq_harness.inputs import Verdict
+from seq_harness.inputs import Inputs, Verdict
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.uplink import Step
-from seq_harness.ros.chunks import ChunkTopic
+from seq_harness.ros.chunks import ChunkTopic, Origin
 from seq_harness.ros.commanding import Commanding
+from seq_harness.ros.meters import Meters
 from seq_harness.ros.ownership import node_name
 from seq_harness.ros.subscribing import InputSubscription, Losses
 from std_msgs.msg import Float64MultiArray, String
@@ -124,7 +125,7 @@ def test_a_text_that_was_said_before_is_heard_where_it_is_kept(graph: Graph) -> 
 
 def commanding(graph: Graph, policy: str) -> tuple[Commanding, list[str]]:
     settings = settings_of(on_other_publisher=policy)
-    made = Commanding(graph.node, settings, 100 * MS, graph.tell)
+    made = Commanding(graph.node, settings, 100 * MS, graph.tell, lambda: 0)
     stopped: list[str] = []
     made.watch(stopped.append)
     return made, stopped
@@ -172,15 +173,17 @@ def test_a_subscription_that_asks_for_more_than_setpoints_have_is_told(graph: Gr
     made.close()
 
 
-def test_every_chunk_is_shown_with_the_step_that_asked_for_it(graph: Graph) -> None:
+@pytest.mark.parametrize('request_id', ['', 'r-1a2b3c4d'])
+def test_every_chunk_is_shown_with_what_asked_for_it(graph: Graph, request_id: str) -> None:
     shown: list[Any] = []
-    topic = ChunkTopic(graph.node, settings_of().channels)
+    topic = ChunkTopic(graph.node, settings_of().channels, lambda: request_id)
     graph.other.create_subscription(JointTrajectory, 'harness/chunk', shown.append, 1)
     chunk = Chunk.at_rate([{'arm': np.array([0.1, 0.2])}, {'arm': np.array([0.3, 0.4])}], 10)
     step = Step(12, 0, {})
     graph.until(lambda: bool(shown), 'the chunk', lambda: topic.publish(step, chunk))
     message = shown[0]
-    assert message.header.frame_id == 'step-12'
+    assert message.header.frame_id == ('step-12/r-1a2b3c4d' if request_id else 'step-12')
+    assert Origin.read(message.header.frame_id) == Origin(12, request_id)
     assert list(message.joint_names) == ['j1', 'j2']
     assert [list(point.positions) for point in message.points] == [[0.1, 0.2], [0.3, 0.4]]
     assert message.points[1].time_from_start.nanosec == 100 * MS
@@ -201,6 +204,23 @@ def test_lost_frames_are_counted_by_their_publishers_numbers_and_told_with_a_rem
 def test_a_window_without_losses_is_well_again() -> None:
     counted = losses()
     assert [counted.note(at, 100, S + at * 50 * MS) for at in range(41)][40] == ''
+    assert (counted.lost, counted.share) == (0, 0.0)
+
+
+def test_what_each_input_lost_is_told_as_numbers_over_all_of_its_topics() -> None:
+    inputs, meters = Inputs(settings_of().inputs), Meters(['state'])
+    first, second = losses(), losses()
+    for counted in (first, second):
+        meters.follow('state', counted)
+    figures = meters.figures(inputs, S)['state']
+    assert (figures['lost'], figures['lost_share']) == (0, None), 'no window is over yet'
+    for at in range(81):
+        first.note(2 * at, 100, S + at * 50 * MS)
+        second.note(at, 100, S + at * 50 * MS)
+    figures = meters.figures(inputs, S)['state']
+    assert figures['lost'] == first.lost
+    assert 70 <= first.lost <= 80
+    assert figures['lost_share'] == pytest.approx(0.5, abs=0.02)
 
 
 def test_fewer_messages_than_expected_are_told_where_none_are_numbered() -> None:
