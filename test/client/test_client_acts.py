@@ -75,7 +75,7 @@ def test_an_act_carries_only_the_keys_that_the_policy_declares(
     assert worker.next(wire.ACT).body['inputs'] == {'cam': 1}
 
 
-def test_the_outputs_are_arrays_that_may_be_written_to(workers: Workers, robots: Robots) -> None:
+def test_g36_the_outputs_are_arrays_that_may_be_written_to(workers: Workers, robots: Robots) -> None:
     worker = workers()
     worker.script(wire.ACT, (200, {'outputs': {'actions': np.ones((2, 3), np.float32)}}))
     outputs = robots(worker).act()
@@ -154,7 +154,7 @@ def test_an_answer_that_does_not_come_in_time_abandons_the_act(
         robot.act()
 
 
-def test_a_late_answer_is_never_taken_for_another_acts(workers: Workers, robots: Robots) -> None:
+def test_g34_a_late_answer_is_never_taken_for_another_acts(workers: Workers, robots: Robots) -> None:
     worker = workers()
     robot = robots(worker, act_timeout_s=0.2)
     go = threading.Event()
@@ -233,7 +233,7 @@ def test_an_observation_that_cannot_be_packed_is_its_senders_failure(
     assert robot.act() == {'seq': 1}
 
 
-def test_an_observation_that_the_worker_would_not_take_is_refused_here(
+def test_g32_an_observation_that_the_worker_would_not_take_is_refused_here(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers({**EVERY, 'max_message_bytes': 10_000})

@@ -41,7 +41,7 @@ def test_a_worker_that_stays_away_is_lost_after_the_time_to_reconnect(
     assert 0.4 <= time.monotonic() - began < 1.5
 
 
-def test_a_worker_that_is_frozen_is_lost_in_time(workers: Workers, robots: Robots) -> None:
+def test_g33_a_worker_that_is_frozen_is_lost_in_time(workers: Workers, robots: Robots) -> None:
     worker = workers()
     robot = robots(worker, reconnect_s=0.4)
     robot.act()
@@ -71,7 +71,7 @@ def test_an_outage_counts_over_the_acts_that_are_given_up_in_it(
     assert (time.monotonic_ns() - began_ns) / 1e9 < 1.5
 
 
-def test_a_lost_worker_that_comes_back_goes_on_and_both_are_said_once(
+def test_g35_a_lost_worker_that_comes_back_goes_on_and_both_are_said_once(
     workers: Workers, robots: Robots, runtime: Runtime
 ) -> None:
     worker = workers()

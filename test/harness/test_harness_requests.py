@@ -126,7 +126,7 @@ def test_resume_is_refused_while_the_arm_is_unavailable() -> None:
     assert state(bench) is State.PAUSED, 'what is true in the round counts'
 
 
-def test_the_first_step_after_resume_is_bounded_from_the_measured_state() -> None:
+def test_g43_the_first_step_after_resume_is_bounded_from_the_measured_state() -> None:
     bench = running()
     bench.harness.pause()
     at(bench, T0 + 100 * MS, position=(0.8, 0.8))

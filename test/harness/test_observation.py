@@ -86,7 +86,7 @@ def test_a_value_is_made_once_and_only_when_it_is_read() -> None:
     assert whole['front'] is whole['front']
 
 
-def test_a_declared_camera_is_fitted_and_encoded() -> None:
+def test_g38_a_declared_camera_is_fitted_and_encoded() -> None:
     pixels = np.full((48, 64, 3), (10, 200, 30), np.uint8)
     camera = Camera(width=32, height=32, resize='pad', filter='bilinear', codec='jpeg')
     encoded = observed(camera, image(pixels))['front']

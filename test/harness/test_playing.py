@@ -87,7 +87,7 @@ def test_parameters_that_contradict_each_other_are_refused(
         playing(**changes)
 
 
-def test_deltas_of_the_observation_are_added_to_the_state_that_was_sent() -> None:
+def test_g30_deltas_of_the_observation_are_added_to_the_state_that_was_sent() -> None:
     absolute = playing(channels__arm__kind='delta', channels__arm__delta_of='observation').absolute
     assert absolute is not None
     inputs = Bench()

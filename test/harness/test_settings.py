@@ -10,7 +10,7 @@ from seq_harness.settings.parameters import SettingsError
 from support.robots import settings_of
 
 
-def test_an_integer_serves_for_a_double() -> None:
+def test_g22_an_integer_serves_for_a_double() -> None:
     settings = settings_of(rate_hz=30)
     assert settings['rate_hz'] == 30.0
     assert isinstance(settings['rate_hz'], float)

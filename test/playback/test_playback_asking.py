@@ -25,7 +25,7 @@ def plan_of(rows: int = 10) -> Plan:
     ('estimate', 'expected'),
     [('mean', 25), ('min', 10), ('max', 40), ('median', 25), ('percentile', 30)],
 )
-def test_a_lead_goes_by_a_window_of_delays_without_the_first(estimate: str, expected: int) -> None:
+def test_g27_a_lead_goes_by_a_window_of_delays_without_the_first(estimate: str, expected: int) -> None:
     delays = Delays(estimate, window=4, percent=75)
     lead = Lead(cap_ns=10 * S, margin_ns=5, delays=delays)
     lead.answered(9 * S)
@@ -92,7 +92,7 @@ def test_rtc_takes_absolute_channels_only(kind: Delta | Velocity) -> None:
         LookAhead(100 * MS, Kinds({'arm': kind}))
 
 
-def test_rtc_skips_what_was_consumed_and_blends_what_came_later_than_told() -> None:
+def test_g27_rtc_skips_what_was_consumed_and_blends_what_came_later_than_told() -> None:
     _, player, uplink = run(MODES['rtc'], 2 * S)
     told = [ahead for ahead in uplink.aheads if ahead]
     assert uplink.aheads[0] is None

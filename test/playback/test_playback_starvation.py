@@ -162,7 +162,7 @@ def test_a_policy_that_would_run_away_or_jump_is_refused() -> None:
         Starvation(Kinds(), {'arm': Starve.ZERO})
 
 
-def test_a_cancel_sends_zero_to_a_rate_in_the_next_call() -> None:
+def test_g42_a_cancel_sends_zero_to_a_rate_in_the_next_call() -> None:
     player = player_of(1, 2, 3, kind=Velocity())
     player(SEEN, 0)
     assert {name: list(value) for name, value in player.stop_commands(0).items()} == {'arm': [0]}

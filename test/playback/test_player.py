@@ -282,7 +282,7 @@ def test_r34_a_failure_raises_as_itself_and_leaves_a_fresh_ask() -> None:
     assert len(uplink.asks) == 2
 
 
-def test_an_abandoned_act_is_asked_anew_from_a_fresh_observation() -> None:
+def test_g28_an_abandoned_act_is_asked_anew_from_a_fresh_observation() -> None:
     uplink = HandUplink()
     player = player_on(uplink)
     player({'state': 1}, 0)

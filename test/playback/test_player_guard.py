@@ -91,7 +91,7 @@ def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> No
     assert resume >= t + FLOOR_NS
 
 
-def test_a_chunk_of_another_width_is_refused_before_it_meets_the_plan() -> None:
+def test_g7_a_chunk_of_another_width_is_refused_before_it_meets_the_plan() -> None:
     uplink = HandUplink([Chunk.at_rate(rows(*[np.zeros(2)] * 5), 10)])
     player = ChunkPlayer(
         uplink,

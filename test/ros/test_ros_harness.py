@@ -126,7 +126,7 @@ def test_a_trajectory_controller_is_driven_too(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_play_at_once_and_the_process_with_0(rig: Rig, number: int) -> None:
+def test_g21_a_signal_ends_play_at_once_and_the_process_with_0(rig: Rig, number: int) -> None:
     rig.harness(rig.worker())
     rig.begin()
     at = time.monotonic()
@@ -159,7 +159,7 @@ def test_pause_holds_the_arm_and_resume_goes_on(rig: Rig) -> None:
     assert rig.ended(30.0) == 'policy:targets_reached'
 
 
-def test_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> None:
+def test_g46_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> None:
     rig.harness(rig.worker(), 'reconnect_s:=0.5')
     rig.begin()
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
@@ -178,7 +178,7 @@ def restart_worker(rig: Rig, policy: str) -> None:
     rig.worker(policy, port=int(re.findall(r':(\d+)/', url)[0]))
 
 
-def test_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
+def test_g35_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
     restart_worker(rig, HOLD)
     first = rig.watcher.figures['policy']['instance']
 
@@ -218,7 +218,7 @@ def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
         ('channels.arm.topci:=x', "'channels.arm.topci' is unknown"),
     ],
 )
-def test_a_wrong_parameter_stops_the_start_by_name(rig: Rig, parameter: str, said: str) -> None:
+def test_g22_a_wrong_parameter_stops_the_start_by_name(rig: Rig, parameter: str, said: str) -> None:
     rig.harness('ws://127.0.0.1:1', parameter)
     wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
     assert rig.children.ended('harness') == 2
@@ -270,7 +270,7 @@ def test_a_parameter_file_that_cannot_be_read_is_said_in_a_line(
     assert 'Traceback' not in log
 
 
-def test_an_integer_serves_for_a_double(rig: Rig) -> None:
+def test_g22_an_integer_serves_for_a_double(rig: Rig) -> None:
     rig.harness(rig.worker(), 'rate_hz:=20', 'episode_s:=1')
     rig.begin()
     assert rig.ended(5.0) == 'deadline'
@@ -283,7 +283,7 @@ def test_an_unreachable_worker_is_named_and_the_process_ends_with_1(rig: Rig) ->
     assert 'ws://127.0.0.1:1' in rig.children.log('harness').read_text()
 
 
-def test_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
+def test_g21_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
     rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=60.0')
     log = rig.children.log('harness')
     wait_for(lambda: 'connecting' in log.read_text(), 10.0, 'the connect')

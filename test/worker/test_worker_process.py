@@ -203,7 +203,7 @@ def test_a_token_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(('flags', 'told'), [([], False), (['--debug'], True)])
-def test_a_traceback_goes_to_the_log_and_to_the_client_only_under_debug(
+def test_g37_a_traceback_goes_to_the_log_and_to_the_client_only_under_debug(
     flags: list[str], told: bool, tmp_path: Path
 ) -> None:
     write_policy(

@@ -142,7 +142,7 @@ def test_the_token_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.168.1.2', 'example.org', ''])
-def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
+def test_g37_an_address_that_others_reach_needs_a_token(host: str) -> None:
     assert not is_loopback(host)
     with pytest.raises(NotAllowed, match='token'):
         Access().check_host(host)
