@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
-from seq_harness.bags.records import BagError, PADDING
+from seq_harness.bags.records import BagError
 
 # What rosbags does not bring, as its package defines it.
 _OTHERS = {
@@ -49,19 +50,22 @@ def deserialised(data: bytes, kind: str) -> Any:
     """
     Return the message of a type that `data` holds, CDR with its header.
 
+    Serialisers of ROS leave bytes behind a message, as they reckon its size before they write;
+    after a trajectory of many points those are many.
+
     Raises
     ------
     BagError
         The bytes are not of that type.
 
     """
-    failure: Exception | None = None
-    for spare in PADDING:
-        try:
-            return _STORE.deserialize_cdr(data[: len(data) - spare], kind)
-        except Exception as error:
-            failure = failure or error
-    raise BagError(f'{len(data)} bytes are no {kind}: {failure}') from failure
+    found = _STORE.get_msgdef(kind)
+    read = found.deserialize_cdr_le if data[1:2] == b'\1' else found.deserialize_cdr_be
+    try:
+        message, _ = read(data[4:], 0, found.cls, _STORE)
+    except (IndexError, struct.error, ValueError) as error:
+        raise BagError(f'{len(data)} bytes are no {kind}: {error}') from error
+    return message
 
 
 def definition(kind: str) -> str:

@@ -60,6 +60,12 @@ def replay_exact(record: RunRecord | Path | str) -> Exact:
 
 def _whole(record: RunRecord) -> RunRecord:
     """Return a record up to its last round; refuse one with a gap."""
+    dropped = [kind for kind in (record.end.dropped if record.end else {}) if _needed(kind)]
+    if dropped:
+        raise BagError(
+            f'{record.path} cannot be replayed exactly, for its recorder had to drop '
+            f'{", ".join(dropped)}'
+        )
     for place, numbers in (
         ('round', [item.number for item in record.rounds]),
         ('setpoint', [item.number for item in record.setpoints]),
@@ -75,6 +81,10 @@ def _whole(record: RunRecord) -> RunRecord:
         raise BagError(f'{record.path} holds no round')
     last = record.rounds[-1].number
     return replace(record, setpoints=[item for item in record.setpoints if item.round <= last])
+
+
+def _needed(kind: str) -> bool:
+    return kind.startswith(('round', 'setpoint', 'ask', 'answer'))
 
 
 class _Replay:

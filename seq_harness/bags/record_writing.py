@@ -31,6 +31,8 @@ CLOCKS_S = 1.0
 MOST_WAITING = 4000
 """What may wait for the disk, in items: some ten seconds of a node with one camera."""
 
+_NAMES = {'Turn': 'round', 'Published': 'setpoint', 'Act': 'answer'}
+
 ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in TOPICS}
 
 
@@ -99,7 +101,7 @@ class RecordWriter:
             self._waiting.append(item)
             return
         with self._counting:
-            self._dropped[type(item).__name__.lower()] += 1
+            self._dropped[_kind(item)] += 1
 
     def figures(self) -> dict[str, Any]:
         """Return what was written so far, and what could not be."""
@@ -194,12 +196,18 @@ class RecordWriter:
 
     def _refuse(self, item: Any, error: Exception) -> None:
         with self._counting:
-            self._dropped[f'{type(item).__name__.lower()}: {type(error).__name__}: {error}'] += 1
+            self._dropped[f'{_kind(item)}: {type(error).__name__}: {error}'] += 1
 
     def _count_waiting(self) -> None:
         with self._counting:
             while self._waiting:
-                self._dropped[type(self._waiting.popleft()).__name__.lower()] += 1
+                self._dropped[_kind(self._waiting.popleft())] += 1
+
+
+def _kind(item: Any) -> str:
+    """Return what an item is called where it is counted."""
+    name = type(item).__name__
+    return _NAMES.get(name, name.lower())
 
 
 def _made(path: Path) -> BinaryIO:
