@@ -217,7 +217,7 @@ def _thaw(children: Children, name: str) -> None:
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV])
-def test_a_harness_that_is_killed_crashes_or_freezes_leaves_the_robot_at_zero_within_3_periods(
+def test_g42_a_harness_that_is_killed_crashes_or_freezes_leaves_the_robot_at_zero_in_3_periods(
     rig: Rig, number: int
 ) -> None:
     rig.watchdog()
