@@ -75,7 +75,9 @@ def test_an_act_carries_only_the_keys_that_the_policy_declares(
     assert worker.next(wire.ACT).body['inputs'] == {'cam': 1}
 
 
-def test_g36_the_outputs_are_arrays_that_may_be_written_to(workers: Workers, robots: Robots) -> None:
+def test_g36_the_outputs_are_arrays_that_may_be_written_to(
+    workers: Workers, robots: Robots
+) -> None:
     worker = workers()
     worker.script(wire.ACT, (200, {'outputs': {'actions': np.ones((2, 3), np.float32)}}))
     outputs = robots(worker).act()
@@ -154,7 +156,9 @@ def test_an_answer_that_does_not_come_in_time_abandons_the_act(
         robot.act()
 
 
-def test_g34_a_late_answer_is_never_taken_for_another_acts(workers: Workers, robots: Robots) -> None:
+def test_g34_a_late_answer_is_never_taken_for_another_acts(
+    workers: Workers, robots: Robots
+) -> None:
     worker = workers()
     robot = robots(worker, act_timeout_s=0.2)
     go = threading.Event()

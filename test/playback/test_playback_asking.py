@@ -25,7 +25,9 @@ def plan_of(rows: int = 10) -> Plan:
     ('estimate', 'expected'),
     [('mean', 25), ('min', 10), ('max', 40), ('median', 25), ('percentile', 30)],
 )
-def test_g27_a_lead_goes_by_a_window_of_delays_without_the_first(estimate: str, expected: int) -> None:
+def test_g27_a_lead_goes_by_a_window_of_delays_without_the_first(
+    estimate: str, expected: int
+) -> None:
     delays = Delays(estimate, window=4, percent=75)
     lead = Lead(cap_ns=10 * S, margin_ns=5, delays=delays)
     lead.answered(9 * S)

@@ -105,7 +105,9 @@ def test_every_value_is_a_row_or_lies_between_two(
 
 @settings(max_examples=15)
 @given(delays)
-def test_g26_a_continued_plan_plays_every_row_number_once_and_in_order(delays_ms: list[int]) -> None:
+def test_g26_a_continued_plan_plays_every_row_number_once_and_in_order(
+    delays_ms: list[int],
+) -> None:
     mode = Mode(lead_ns=400 * MS, seam_rows=0)
     trace, _, _ = run(mode, 6_000 * MS, delays_ns=[ms * MS for ms in delays_ms])
     chunks = [int(value) // 100 for _, value in trace.sent]

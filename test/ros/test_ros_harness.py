@@ -218,7 +218,9 @@ def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
         ('channels.arm.topci:=x', "'channels.arm.topci' is unknown"),
     ],
 )
-def test_g22_a_wrong_parameter_stops_the_start_by_name(rig: Rig, parameter: str, said: str) -> None:
+def test_g22_a_wrong_parameter_stops_the_start_by_name(
+    rig: Rig, parameter: str, said: str
+) -> None:
     rig.harness('ws://127.0.0.1:1', parameter)
     wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
     assert rig.children.ended('harness') == 2
