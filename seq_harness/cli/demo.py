@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import json
 from pathlib import Path
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -74,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         'place of our own; it reads front, state and prompt, unless --params-file says otherwise',
     )
     parser.add_argument('--params-file', type=Path, help='parameters of the harness')
+    parser.add_argument(
+        '--record', type=Path, metavar='PATH', help='write an exact record of the run to PATH'
+    )
     return parser
 
 
@@ -120,6 +124,10 @@ def _run(arguments: argparse.Namespace, logs: Path, record: Path | None) -> int:
                 figures['reason'] = BAG_ENDED
         children.end()
     print(table(figures))
+    if arguments.record is not None:
+        figures['record'] = _recorded(figures, arguments.record)
+        for name, value in figures['record'].items():
+            print(f'{f"record: {name}":<34}{value}')
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=2) + '\n')
     return _verdict(arguments, figures)
@@ -166,9 +174,29 @@ def _harness(
     if arguments.bag is not None:
         # What was recorded does not follow: its arm is only previewed.
         command += ['-p', 'use_sim_time:=true', '-p', 'preview:=true']
-    if record is not None:
-        command += ['-p', f'record:={record}']
+    wanted = record or arguments.record
+    if wanted is not None:
+        command += ['-p', f'record:={wanted.absolute()}']
     return command
+
+
+def _recorded(figures: dict[str, Any], wanted: Path) -> dict[str, Any]:
+    """Return what the closed record says of itself; it lies at `wanted`, or beside it."""
+    from seq_harness.bags.record_reading import read_record
+    from seq_harness.bags.record_writing import free_path
+
+    path = Path(figures['record']['path'])
+    if path.parent != wanted.absolute().parent:
+        path = shutil.copyfile(path, free_path(wanted))
+    record = read_record(path)
+    if record.end is None:
+        raise BagError(f'{record.path} was not closed: {record.broken}')
+    return {
+        'path': str(record.path),
+        'setpoints': record.end.setpoints,
+        'hash': record.end.hash,
+        'dropped': sum(record.end.dropped.values()),
+    }
 
 
 def _worker_url(children: Children) -> str:

@@ -32,6 +32,7 @@ from seq_harness.bags.replaying import (
     ReplayOptions,
     Run,
 )
+from seq_harness.cli.exact import tell_exact
 from seq_harness.cli.files import writable
 from seq_harness.cli.live import table
 from seq_harness.cli.report import reported
@@ -47,11 +48,16 @@ WELL = (BAG_ENDED, 'deadline')
 
 def main(argv: list[str] | None = None) -> int:
     """Replay and show the figures; 0 only if nothing but the recording or the policy ended it."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if not arguments.exact and not (arguments.params_file and arguments.worker):
+        parser.error('--params-file and --worker are needed, except with --exact')
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format='%(message)s')
     # A policy may lie in the current folder, as for the worker.
     sys.path.insert(0, os.getcwd())
     try:
+        if arguments.exact:
+            return tell_exact(arguments.path, arguments.json)
         return _replay(arguments)
     except (BagError, OSError, PolicyError, ValueError, WorkerLost) as error:
         print(f'replay: {error}', file=sys.stderr)
@@ -152,14 +158,19 @@ def _parser() -> argparse.ArgumentParser:
         description='Run a recording through the harness, as fast as it goes, without ROS.',
     )
     add = parser.add_argument
-    add('path', type=Path, metavar='BAG', help='a rosbag2 folder, or its file')
-    add('--params-file', type=Path, required=True, help='parameters of the harness')
+    add('path', type=Path, metavar='BAG', help='a rosbag2 folder, or its file; or a record')
+    add(
+        '--exact',
+        action='store_true',
+        help='BAG is an exact record: do what was done then, without a worker, and compare',
+    )
+    add('--params-file', type=Path, help='parameters of the harness')
     add(
         '-p', dest='param', type=_param, action='append', default=[], metavar='NAME:=VALUE',
         help='one parameter, its value as YAML; repeatable',
     )  # fmt: skip
     add(
-        '--worker', required=True, metavar='URL|embedded:MODULE:POLICY',
+        '--worker', metavar='URL|embedded:MODULE:POLICY',
         help='a worker, or a policy to run in this process',
     )  # fmt: skip
     add(
