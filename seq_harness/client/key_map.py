@@ -66,6 +66,8 @@ class KeyMap:
     """Names of the columns of a row, in the server's order; empty takes those of the channels."""
     rows_key: str = ''
     """Where an answer holds its rows; empty looks for `actions`, `action` or a bare array."""
+    width: int = 0
+    """How wide padded rows are, of which the columns are the first; 0 for rows without padding."""
 
     def declaration(self, hz: float | None = None) -> WorkerDeclaration:
         """
@@ -118,13 +120,13 @@ class KeyMap:
         if not isinstance(answer, Mapping):
             if self.rows_key or not isinstance(answer, (np.ndarray, list)):
                 raise self._no_rows(type(answer).__name__)
-            return {ROWS: answer}
+            return {ROWS: self._unpadded(answer)}
         keys = (self.rows_key,) if self.rows_key else ROW_KEYS
         key = next((key for key in keys if key in answer), None)
         if key is None:
             raise self._no_rows(f'a mapping with the keys {sorted(map(str, answer))}')
         end = answer.get(END)
-        return {ROWS: answer[key], **({END: end} if isinstance(end, str) else {})}
+        return {ROWS: self._unpadded(answer[key]), **({END: end} if isinstance(end, str) else {})}
 
     def describe(self) -> str:
         """Say which own keys go to which of the server's."""
@@ -134,6 +136,11 @@ class KeyMap:
             f'{" + ".join(entry.sources)} -> {shown(path)}' for path, entry in self.entries.items()
         ]
         return 'sent as ' + ', '.join(lines)
+
+    def _unpadded(self, rows: Any) -> Any:
+        shape: tuple[int, ...] = np.shape(rows) if self.width else ()
+        padded = bool(shape) and shape[-1] == self.width
+        return np.asarray(rows)[..., : len(self.columns)] if padded else rows
 
     def _streams(self) -> dict[str, Stream]:
         cameras: dict[str, Camera | None] = {}
@@ -159,14 +166,15 @@ class KeyMap:
 
 def read_key_map(server: Mapping[str, Any]) -> KeyMap:
     """
-    Read the parameters `server_preset`, `server_keys`, `server_columns` and `server_rows_key`.
+    Read `server_preset`, `server_keys`, `server_columns`, `server_rows_key` and `server_width`.
 
     What `server_keys` says is put over the preset.
 
     Raises
     ------
     KeyMapRefused
-        The preset is unknown, or `server_keys` is no JSON object of entries.
+        The preset is unknown, `server_keys` is no JSON object of entries, or rows would be cut to
+        columns that are not named.
 
     """
     preset = server.get('server_preset', '')
@@ -178,7 +186,13 @@ def read_key_map(server: Mapping[str, Any]) -> KeyMap:
     entries.update(read_entries(server.get('server_keys', '')))
     chosen = {path: entry for path, entry in entries.items() if entry is not None}
     columns = tuple(server.get('server_columns', ())) or PRESET_COLUMNS.get(preset, ())
-    return KeyMap(chosen, columns, server.get('server_rows_key', ''))
+    width = server.get('server_width', 0)
+    if width and not 1 <= len(columns) < width:
+        raise KeyMapRefused(
+            f'server_width: rows of {width} are cut to the columns that server_columns names, and '
+            f'{len(columns)} are named: name those that the robot has'
+        )
+    return KeyMap(chosen, columns, server.get('server_rows_key', ''), width)
 
 
 def read_entries(keys: str) -> dict[Path, Entry | None]:

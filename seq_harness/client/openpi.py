@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import logging
 import time
 from typing import Any
 
@@ -40,6 +41,11 @@ PORT = 8000
 API_KEY = 'Api-Key '
 
 TIMING, INFER_MS = 'server_timing', 'infer_ms'
+
+LOGGED = 20_000
+"""Characters of a traceback that reach the log; the reason of an end has its last line alone."""
+
+log = logging.getLogger('seq_harness.client')
 
 Session = tuple[PlainWebsocket, Mapping[Any, Any]]
 """A websocket, and what its server announced on it."""
@@ -172,6 +178,7 @@ def answer_to(
     came = socket.exchange(message, within_s, cancel, waiting)
     if came.is_text:
         socket.close()
+        log.error('the server answers an error:\n%s', came.text[:LOGGED])
         raise PolicyError(told(came))
     try:
         return unpack(came.data)

@@ -42,6 +42,7 @@ SERVER_PARAMETERS = (
     'server_keys',
     'server_columns',
     'server_rows_key',
+    'server_width',
     'server_keeps_state',
     'server_action_space',
     'server_first_camera',

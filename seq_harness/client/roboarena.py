@@ -187,7 +187,7 @@ class RoboarenaDialect:
         sent = {path: entry for path, entry in wanted.items() if path not in self._left_out}
         is_cartesian = asked.action_space.startswith('cartesian')
         columns = self._map.columns or PRESET_COLUMNS['libero' if is_cartesian else 'droid']
-        return KeyMap(sent, columns, self._map.rows_key)
+        return KeyMap(sent, columns, self._map.rows_key, self._map.width)
 
 
 def roboarena_policy(

@@ -25,6 +25,11 @@ SERVER = (
         'actions, action or a bare array.',
     ),
     Parameter(
+        'server_width', Kind.INTEGER, 0, 'How wide rows are that the server pads, such as 32: '
+        'the columns are the first of them, and the rest is dropped. 0 for no padding, where rows '
+        'of another width than the columns are refused.', 0, 1024,
+    ),
+    Parameter(
         'server_keeps_state', Kind.BOOL, False, 'The policy knows an episode by its connection: '
         'one that is lost after an answer ends the episode with policy_state_lost, in place of '
         'asking anew over another. Always so for roboarena+ws://.',

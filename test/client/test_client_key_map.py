@@ -161,3 +161,17 @@ def test_an_answer_ends_the_episode_by_a_text_and_by_nothing_else() -> None:
 def test_an_answer_without_rows_names_what_came(answer: Any) -> None:
     with pytest.raises(PolicyError, match='rows were expected'):
         of().answer(answer)
+
+
+def test_padded_rows_are_cut_to_the_columns_only_where_their_width_is_declared() -> None:
+    wide = np.arange(64).reshape(2, 32)
+    made = of(server_columns=['a', 'b', 'c'], server_width=32)
+    assert made.answer({'actions': wide})['actions'].tolist() == [[0, 1, 2], [32, 33, 34]]
+    assert made.answer(wide[:, :4])['actions'].shape == (2, 4), 'for the width check to refuse'
+    assert of(server_columns=['a', 'b', 'c']).answer(wide)['actions'].shape == (2, 32)
+
+
+@pytest.mark.parametrize('columns', [[], ['a', 'b', 'c']])
+def test_padding_without_columns_to_cut_to_is_refused(columns: list[str]) -> None:
+    with pytest.raises(KeyMapRefused, match='server_width'):
+        of(server_columns=columns, server_width=3)

@@ -183,14 +183,15 @@ def test_openpi_answer_without_rows_names_what_came(start: Start) -> None:
 
 
 def test_openpi_traceback_is_an_error_and_the_next_question_goes_over_another_connection(
-    start: Start,
+    start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, robot = start('--fail-at', '1')
     robot.policy.connect()
     scope = robot.scope()
     assert count(scope.infer(step())) == 0
-    with pytest.raises(PolicyError, match='ValueError: told to fail'):
+    with pytest.raises(PolicyError, match=r'^ValueError: told to fail$'):
         scope.infer(step(1))
+    assert 'Traceback (most recent call last)' in caplog.text
     assert count(scope.infer(step(2))) == 2
     assert scope.figures().reconnects == 1
 
