@@ -86,8 +86,9 @@ class Meeting:
         serving.start()
         self._stack.callback(serving.join, WITHIN_S)
         self._stack.callback(listening.shutdown)
+        scheme, port = 'ws' if secure is None else 'wss', listening.socket.getsockname()[1]
         policy = PositronicPolicy(
-            f'positronic+ws{"s" if secure else ""}://127.0.0.1:{listening.socket.getsockname()[1]}',
+            f'positronic+{scheme}://127.0.0.1:{port}',
             on_state=self.told.append,
             **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 2.0, **options},
         )
