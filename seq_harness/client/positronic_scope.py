@@ -103,15 +103,14 @@ class PositronicScope:
         Raises
         ------
         PolicyError
-            The inference failed, or its answer is not told into rows.
+            The observation cannot be sent as it is, the inference failed, or its answer is not
+            told into rows.
         WorkerLost
             The session was lost after it had answered, or could not be opened anew.
         ActAbandoned
             The first answer took too long, or its observation grew too old: ask anew.
         Retired
             `retire` or `close` was called.
-        MsgpackError
-            The observation cannot be sent as it is.
 
         """
         cancel = self._enter()

@@ -99,10 +99,8 @@ class Session:
         Raises
         ------
         PolicyError
-            The inference failed, or the answer cannot be read; the session is ended, for nobody
-            knows what state its model is in.
-        MsgpackError
-            The observation cannot be sent as it is.
+            The observation cannot be sent as it is, the inference failed, or the answer cannot be
+            read; after either the session is ended, for nobody knows what state its model is in.
         AnswerTimedOut, ConnectionLost
             No answer came; the connection is closed, so that it cannot come late.
 
@@ -110,7 +108,7 @@ class Session:
         request = observation
         if self._id is not None:
             request = {SESSION: self._id, OBSERVATION: observation}
-        packed = pack(request, max_bytes=MESSAGE_BYTES)
+        packed = _packed(request)
         try:
             answer = _read_answer(self._socket.exchange(packed, within_s, cancel, waiting))
         except AnswerTimedOut:
@@ -234,6 +232,20 @@ def _refusal(endpoint: Endpoint, came: Mapping[str, Any]) -> str:
         f'{endpoint} is no positronic server: a status was expected, and a mapping with the keys '
         f'{sorted(map(str, came))} came'[:400]
     )
+
+
+def _packed(request: Any) -> bytes:
+    try:
+        packed = pack(request)
+    except MsgpackError as error:
+        raise PolicyError(f'the observation cannot be sent: {error}') from error
+    if len(packed) > MESSAGE_BYTES:
+        raise PolicyError(
+            f'the observation takes {len(packed)} bytes, and a positronic server reads at most '
+            f'{MESSAGE_BYTES}: give its frames a camera in server_keys, or have the server '
+            'declare restrict_image_size'
+        )
+    return packed
 
 
 def _read_answer(message: Message) -> Answer:

@@ -229,7 +229,7 @@ def test_a_failed_inference_is_named_and_the_next_episode_has_a_fresh_session(
     assert ids(robot.scope().infer(step())) == (2, 0)
 
 
-def test_a_late_answer_is_never_taken_for_another(start: Start) -> None:
+def test_g34_a_late_answer_is_never_taken_for_another(start: Start) -> None:
     """The first answer took too long: the next question is asked in another session."""
     slow = {'slow_at': 0, 'slow_s': 1.5, 'slow_session': 1}
     _, robot = start(params=slow, act_timeout_s=0.5)
@@ -319,7 +319,7 @@ class Restarting:
         self._server.kill()
 
 
-def test_a_session_lost_before_its_first_answer_is_opened_anew(stack: ExitStack) -> None:
+def test_g35_a_session_lost_before_its_first_answer_is_opened_anew(stack: ExitStack) -> None:
     server = Restarting(stack)
     scope = server.robot.scope()
     server.kill()

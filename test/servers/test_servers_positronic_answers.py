@@ -145,6 +145,14 @@ def test_the_keys_of_the_server_hold_what_the_user_says(meeting: Meeting) -> Non
     assert set(meeting.server.next()['observation']) == {'robot_state.q', 'task'}
 
 
+def test_g32_an_observation_too_large_is_told_with_its_size_and_the_limit(
+    meeting: Meeting,
+) -> None:
+    policy = meeting.serves()
+    with pytest.raises(PolicyError, match=r'takes 18000[0-9]{3} bytes.* at most 16777216'):
+        asked(policy, front=np.zeros((2000, 3000, 3), np.uint8))
+
+
 @pytest.mark.parametrize(
     ('node', 'told'),
     [

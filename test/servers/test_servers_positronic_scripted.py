@@ -90,6 +90,23 @@ def test_a_server_that_falls_silent_while_preparing_is_tried_again(
     assert any('said nothing of its session in time' in told for told in meeting.told)
 
 
+def test_g35_a_server_that_drops_the_socket_while_it_loads_is_tried_again(
+    meeting: Meeting,
+) -> None:
+    spoken: list[ServerConnection] = []
+
+    def speak(connection: ServerConnection) -> None:
+        spoken.append(connection)
+        connection.send(packed({'status': 'loading'}))
+        if len(spoken) > 1:
+            connection.send(packed(ready(META)))
+            connection.recv(WITHIN_S)
+        connection.close_socket()
+
+    meeting.meet(speak).connect()
+    assert len(spoken) == 2
+
+
 @pytest.mark.parametrize('status', [503, 429])
 def test_a_cold_server_is_tried_again(meeting: Meeting, status: int) -> None:
     policy = meeting.serves([command(0)], statuses=(status,))
