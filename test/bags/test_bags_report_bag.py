@@ -86,7 +86,7 @@ def test_what_the_harness_said_becomes_events(run: ReportData) -> None:
         'episode 3 ended: stop',
     ]
     assert texts(run, EventKind.GUARD) == [
-        '1 chunks refused (limits): j1 is 5, outside [-1, 1]',
+        'chunks refused (limits): 1 more: j1 is 5, outside [-1, 1]',
     ]
     assert texts(run, EventKind.STARVED) == ['without rows for 0.500 s since the last report']
     assert texts(run, EventKind.INSTRUCTION) == ['pick <b>up</b> the cup']

@@ -171,6 +171,17 @@ def test_a_record_of_a_node_that_never_ran_says_so(recorded: Recorded) -> None:
     assert moments(data) == ()
 
 
+def test_a_new_instruction_and_a_full_stream_are_events(recorded: Recorded) -> None:
+    whole = read_record(recorded.file)
+    rounds = list(whole.rounds)
+    rounds[40] = replace(rounds[40], reads={'instruction': [(0, 'put it down')]})
+    rounds[60] = replace(rounds[60], reads={'observe': [(0, 'full')]})
+    rounds[61] = replace(rounds[61], reads={'observe': [(0, 'full')]})
+    data = data_of(replace(whole, rounds=rounds))
+    assert texts(data, EventKind.INSTRUCTION) == ['pick it up', 'put it down']
+    assert texts(data, EventKind.FAULT) == ['the observation stream is full: steps wait']
+
+
 def test_what_the_disk_could_not_take_is_named(recorded: Recorded) -> None:
     whole = read_record(recorded.file)
     assert whole.end is not None

@@ -96,7 +96,7 @@ class Said:
             for cause, more in _more(_at(told, path), _at(before, path)):
                 refusal = _at(told, ('chunks', 'last_refusal')) if path[1] == 'refused' else ''
                 said = f': {refusal}' if refusal else ''
-                self._events.append((log_ns, kind, f'{more} {words} ({cause}){said}'))
+                self._events.append((log_ns, kind, f'{words} ({cause}): {more} more{said}'))
         starved = (_number(told.get('starved_s')), _number(before.get('starved_s')))
         if starved[0] > starved[1]:
             text = f'without rows for {starved[0] - starved[1]:.3f} s since the last report'

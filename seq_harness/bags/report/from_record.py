@@ -10,7 +10,7 @@ import numpy as np
 from seq_harness.bags.blanks import deserialised
 from seq_harness.bags.record_format import Answer, Setpoint, SETPOINT_TOPIC
 from seq_harness.bags.record_reading import read_record, RunRecord
-from seq_harness.bags.record_values import chunk_of, settings_of
+from seq_harness.bags.record_values import chunk_of, declaration_of, settings_of
 from seq_harness.bags.report.data import (
     Act,
     Channel,
@@ -22,6 +22,7 @@ from seq_harness.bags.report.data import (
 )
 from seq_harness.bags.report.record_events import events_of
 from seq_harness.bags.report.splicing import spliced
+from seq_harness.contract import obs_schedule
 from seq_harness.settings import ChannelSettings, Settings
 from seq_harness.settings.output_types import RATES
 
@@ -212,6 +213,13 @@ class _Reading:
             facts['hash of all setpoints'] = end.hash
         return {name: text for name, text in facts.items() if text}
 
+    def _streams(self) -> bool:
+        """Tell whether the policy reads more than an act's own observation."""
+        begin = self._record.begin
+        hz = 1e9 / begin.period_ns
+        declared = declaration_of(begin.declaration).observations
+        return obs_schedule.reads_past(obs_schedule.of(declared, hz))
+
     def _missing(self) -> Iterator[str]:
         record = self._record
         if record.broken:
@@ -233,7 +241,11 @@ class _Reading:
         deltas = [item.name for item in self._settings.channels if item.kind == 'delta']
         if deltas:
             yield f'Chunks of {", ".join(deltas)} are not drawn: their rows are changes.'
-        yield 'The backlog of the observation stream is not in an exact record.'
+        if self._streams():
+            yield (
+                'How much of the observation stream waited is not in an exact record; when it was '
+                'full is among the events.'
+            )
 
 
 def _first_shown(record: RunRecord) -> Mapping[int, int]:

@@ -25,6 +25,7 @@ def events_of(
     """Return the events in order; `chunks` are those answered, by act, and times from start_ns."""
     found = [
         *_states(record),
+        *_reads(record),
         *_joins(record),
         *_answers(record),
         *_unplayed(record, chunks),
@@ -51,6 +52,19 @@ def _states(record: RunRecord) -> Iterator[_Found]:
         detail = f' ({request.detail})' if request.detail else ''
         refused = '' if request.accepted else f', refused: {request.reason}'
         yield request.t_ns, EventKind.STATE, f'request: {request.name}{detail}{refused}'
+
+
+def _reads(record: RunRecord) -> Iterator[_Found]:
+    """Yield what rounds read anew: an instruction, and that the observation stream was full."""
+    was_full = False
+    for each in record.rounds:
+        for _, text in each.reads.get('instruction', ()):
+            yield each.start_ns, EventKind.INSTRUCTION, str(text)
+        # An observation that was taken leaves no trace here.
+        full = bool(each.reads.get('observe'))
+        if full and not was_full:
+            yield each.start_ns, EventKind.FAULT, 'the observation stream is full: steps wait'
+        was_full = full
 
 
 def _joins(record: RunRecord) -> Iterator[_Found]:

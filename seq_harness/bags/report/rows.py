@@ -47,8 +47,8 @@ class Palette:
 
 
 PALETTES = (
-    Palette('#1f5fbf', '#e07b00', ('rgba(90,150,220,.55)', 'rgba(110,190,120,.6)')),
-    Palette('#b01b6a', '#7a9a2b', ('rgba(220,120,180,.55)', 'rgba(180,150,230,.6)')),
+    Palette('#1f5fbf', '#e07b00', ('rgba(70,140,220,.8)', 'rgba(60,165,90,.8)')),
+    Palette('#b01b6a', '#7a9a2b', ('rgba(215,100,170,.8)', 'rgba(150,120,215,.8)')),
 )
 
 PART_COLOURS = ('#8a8a8a', '#3b7dd8', '#2f9e62', '#c9a227', '#9257b8')
@@ -194,7 +194,7 @@ class Rows:
                 into.append(
                     self._line(
                         name, lines.t_s, lines.values[:, column], hoverinfo='skip',
-                        line={'color': colour, 'width': 1}, **self._hidden_where_compared(),
+                        line={'color': colour, 'width': 1.3}, **self._hidden_where_compared(),
                     )
                 )  # fmt: skip
             if measured is not None and joint in measured.names:

@@ -15,7 +15,9 @@ MOST_EVENTS = 1_000
 
 def link(at_s: float, around_s: float = 1.0) -> str:
     """Return a time that moves the plot there."""
-    return f'<a data-at="{at_s:.6f}" data-around="{around_s:g}">{at_s:.3f} s</a>'
+    # Adding 0 makes a 0 of what is written as -0.
+    shown_s = round(at_s, 3) + 0.0
+    return f'<a data-at="{at_s:.6f}" data-around="{around_s:g}">{shown_s:.3f} s</a>'
 
 
 def moments_table(found: Sequence[Moment]) -> str:
