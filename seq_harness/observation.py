@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 from seq_harness.contract.camera import Camera, JPEG_QUALITY
-from seq_harness.contract.images import fit_image
+from seq_harness.contract.images import fit_picture
 from seq_harness.inputs import Sample, Snapshot
 from seq_harness.messages.compressed_image import jpeg_as_it_came
 from seq_harness.messages.converters import Converter, converter, Form
@@ -175,17 +175,22 @@ def frame_of(pixels: Pixels, camera: Camera | None, topic: str) -> Pixels | byte
                 f'{camera.width}x{camera.height} and does not say how to fit them (resize and '
                 'filter): make the camera publish that size, or declare both'
             )
-        pixels = fit_image(
-            pixels, camera.width, camera.height, mode=camera.resize, filter=camera.filter
+        picture = fit_picture(
+            Image.fromarray(pixels),
+            camera.width,
+            camera.height,
+            mode=camera.resize,
+            filter=camera.filter,
         )
+        encodes = camera.codec in ('jpeg', 'png')
+        return _encoded(picture, camera) if encodes else _frozen(np.asarray(picture))
     if camera.codec in ('jpeg', 'png'):
-        return _encoded(pixels, camera)
+        return _encoded(Image.fromarray(pixels), camera)
     return _frozen(pixels)
 
 
-def _encoded(pixels: Pixels, camera: Camera) -> bytes:
+def _encoded(image: Image.Image, camera: Camera) -> bytes:
     out = io.BytesIO()
-    image = Image.fromarray(pixels)
     if camera.codec == 'jpeg':
         image.save(out, 'JPEG', quality=camera.quality or JPEG_QUALITY)
     else:

@@ -42,15 +42,27 @@ def fit_image(
     if pixels.shape[:2] == (height, width):
         return pixels
     image = Image.fromarray(pixels)
+    return np.asarray(fit_picture(image, width, height, mode=mode, filter=filter))
+
+
+def fit_picture(
+    image: Image.Image,
+    width: int,
+    height: int,
+    *,
+    mode: Fit,
+    filter: Filter,  # noqa: A002
+) -> Image.Image:
+    """Fit a picture as `fit_image` fits a frame; its encoder needs no array of it."""
     resample = Image.Resampling[filter.upper()]
     if mode == 'stretch':
-        return np.asarray(image.resize((width, height), resample))
+        return image.resize((width, height), resample)
     ratio = max(image.width / width, image.height / height)
     inner = (max(1, int(image.width / ratio)), max(1, int(image.height / ratio)))
     padded = Image.new(image.mode, (width, height))
     place = (max(0, int((width - inner[0]) / 2)), max(0, int((height - inner[1]) / 2)))
     padded.paste(image.resize(inner, resample), place)
-    return np.asarray(padded)
+    return padded
 
 
 def encode_image(frame: npt.NDArray[np.uint8] | bytes | str, quality: int = JPEG_QUALITY) -> str:
