@@ -146,12 +146,14 @@ class Round:
     """
     reads: dict[str, list[tuple[int, Any]]]
     """
-    What else was read, by what was asked: pairs of the how manyth in this round and the answer.
+    What else was read, by what was asked: pairs of the how manyth of all in this round, and what.
 
     Left out are answers that say nothing is new: no request, nothing visible, no failure.
     """
     resume_ns: int | None
     """When it wanted to be called again; None for a close."""
+    asked: int = 0
+    """How much else was read, what is left out of `reads` included."""
 
     @property
     def start_ns(self) -> int:

@@ -111,9 +111,9 @@ class GivingTape:
         self._clock = iter(held.clock_ns)
         self._looks = iter(held.snapshots)
         self._reads = {
-            (what, count): value for what, reads in held.reads.items() for count, value in reads
+            count: (what, value) for what, reads in held.reads.items() for count, value in reads
         }
-        self._counts: dict[str, int] = {}
+        self._asked = 0
 
     def end(self, resume_ns: int | None) -> None:
         """Check that the round read and sent all that was recorded, and when it goes on."""
@@ -125,9 +125,8 @@ class GivingTape:
         for left, what in ((self._clock, 'the clock'), (self._looks, 'a look at the inputs')):
             if next(left, None) is not None:
                 self._differ(ROUND, f'one more reading of {what}', 'none')
-        if self._reads:
-            what, count = next(iter(self._reads))
-            self._differ(ROUND, f'{what!r} to be read {count + 1} times', 'less')
+        if self._asked != held.asked:
+            self._differ(ROUND, f'{held.asked} other readings', f'{self._asked}')
         if resume_ns != held.resume_ns:
             self._differ(ROUND, f'to go on at {held.resume_ns} ns', f'{resume_ns} ns')
 
@@ -154,11 +153,10 @@ class GivingTape:
 
     def read(self, what: str, live: Callable[[], T], nothing: T) -> T:
         """Return or raise what was read then; `nothing` where nothing was noted."""
-        count = self._counts.get(what, 0)
-        self._counts[what] = count + 1
-        if (what, count) not in self._reads:
-            return nothing
-        value = self._reads.pop((what, count))
+        asked, value = self._reads.get(self._asked, (what, nothing))
+        if asked != what:
+            self._differ(ROUND, f'{asked!r} to be read next', repr(what))
+        self._asked += 1
         if isinstance(value, dict) and 'error' in value:
             raise error_of(value['error'])
         given: T = value

@@ -112,6 +112,7 @@ class Shaping:
             looks,
             reads,
             turn.resume_ns,
+            turn.asked,
         )
 
     def _change(self, snapshot: Snapshot) -> dict[str, int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 import threading
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from seq_harness.bags.record_format import Ask
 from seq_harness.bags.taping import Sent, TapedRequests
@@ -30,8 +30,8 @@ class Turn:
     """What one round read; the paced thread's until it is handed over."""
 
     __slots__ = (
+        'asked',
         'clock_ns',
-        'counts',
         'ended',
         'number',
         'prepared_ns',
@@ -48,13 +48,12 @@ class Turn:
         self.prepared_ns: int | None = None
         self.clock_ns: list[int] = []
         self.snapshots: list[Snapshot] = []
+        self.asked = 0
         self.reads: list[tuple[str, int, Any]] = []
-        self.counts: dict[str, int] = {}
         self.resume_ns: int | None = None
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A setpoint that went out."""
 
     number: int
@@ -109,12 +108,16 @@ class RecordingTape:
         """Return any other answer, or raise its failure; `nothing` is not noted."""
         if threading.get_ident() != self._reader:
             return live()
+        turn = self._turn
+        count = turn.asked
+        turn.asked = count + 1
         try:
             value = live()
         except Exception as error:
-            self._note(what, error)
+            turn.reads.append((what, count, error))
             raise
-        self._note(what, value, nothing)
+        if value is not nothing and value != nothing:
+            turn.reads.append((what, count, value))
         return value
 
     def start(self, live: Start, work: Callable[[], Chunk | None]) -> Answer[Chunk | None]:
@@ -172,13 +175,6 @@ class RecordingTape:
     def _hand_over(self, turn: Turn) -> None:
         self._turn = Turn(turn.number + 1)
         self._put(turn)
-
-    def _note(self, what: str, value: Any, nothing: Any = None) -> None:
-        turn = self._turn
-        count = turn.counts.get(what, 0)
-        turn.counts[what] = count + 1
-        if value is not nothing and value != nothing:
-            turn.reads.append((what, count, value))
 
     def _run(self, act: Act, work: Callable[[], Chunk | None]) -> Chunk | None:
         """Run an inference, on the thread that acts."""

@@ -8,8 +8,8 @@ were noted. Both stand behind the same wrappers, so that what is recorded is wha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from seq_harness.bags.record_values import unpack_value
 from seq_harness.episode import Start
@@ -25,8 +25,7 @@ from seq_harness.playback.uplink import PolicyScope, Queued, Step
 T = TypeVar('T')
 
 
-@dataclass(frozen=True)
-class Sent:
+class Sent(NamedTuple):
     """A setpoint that was published."""
 
     channel: str
@@ -47,7 +46,7 @@ class Tape(Protocol):
         """Return a look at the inputs."""
 
     def read(self, what: str, live: Callable[[], T], nothing: T) -> T:
-        """Return any other answer, or raise its failure; `nothing` is not worth noting."""
+        """Return any other answer, or raise its failure; `nothing` says that nothing is new."""
 
     def start(self, live: Start, work: Callable[[], Chunk | None]) -> Answer[Chunk | None]:
         """Start an inference, and return where its answer will be."""
@@ -66,21 +65,32 @@ class TapedRequests(Requests):
 
     @property
     def stop_reason(self) -> str | None:
-        return self._tape.read('stop', lambda: super(TapedRequests, self).stop_reason, None)
+        return self._tape.read('stop', self._stop_now, None)
 
     @property
     def interrupts(self) -> bool:
-        return self._tape.read('interrupts', lambda: super(TapedRequests, self).interrupts, False)
+        return self._tape.read('interrupts', self._interrupts_now, False)
 
     @property
     def withheld(self) -> bool:
-        return self._tape.read('withheld', lambda: super(TapedRequests, self).withheld, False)
+        return self._tape.read('withheld', self._withheld_now, False)
 
     @property
     def instruction(self) -> str:
-        live = lambda: super(TapedRequests, self).instruction  # noqa: E731
-        self._said = self._tape.read('instruction', live, self._said)
+        self._said = self._tape.read('instruction', self._instruction_now, self._said)
         return self._said
+
+    def _stop_now(self) -> str | None:
+        return super().stop_reason
+
+    def _interrupts_now(self) -> bool:
+        return super().interrupts
+
+    def _withheld_now(self) -> bool:
+        return super().withheld
+
+    def _instruction_now(self) -> str:
+        return super().instruction
 
     def take_start(self) -> bool:
         return self._tape.read('start', super().take_start, False)
