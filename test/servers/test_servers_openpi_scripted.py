@@ -16,11 +16,13 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from seq_harness.bags import charged, replay, ReplayOptions
 from seq_harness.client.endpoint import EndpointRefused
 from seq_harness.client.registry import Policy, policy_at
 from seq_harness.client.transport import HandshakeRefused
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, Step, WorkerLost
 from servers.scripted import Scripted, scripted, Silence
+from support.recordings import Follow, motion, parameters, write
 from support.waiting import wait_for
 
 WITHIN_S = 10.0
@@ -265,3 +267,16 @@ def test_openpi_server_behind_tls_is_trusted_by_its_fingerprint_alone(tmp_path: 
         stack.callback(doubting.close)
         with pytest.raises(HandshakeRefused, match='trusted'):
             doubting.connect()
+
+
+def test_openpi_server_replays_a_recording_as_the_same_policy_does_in_this_process(
+    tmp_path: Path,
+) -> None:
+    bag = write(tmp_path / 'motion', motion())
+    policy = Follow()
+    with scripted(lambda connection, message: policy.infer(message)) as server:
+        url = f'openpi+ws://127.0.0.1:{server.port}'
+        far = replay(bag, parameters(), url, ReplayOptions(cost=charged(0.11)))
+    near = replay(bag, parameters(), Follow(), ReplayOptions(cost=charged(0.11)))
+    assert far.hash == near.hash
+    assert len(far.setpoints['arm']) > 30
