@@ -210,7 +210,7 @@ def test_weights_of_another_policy_are_refused(act: Path, tmp_path: Path) -> Non
     folder = tmp_path / 'policy'
     shutil.copytree(act, folder)
     config = folder / 'config.json'
-    config.write_text(config.read_text().replace('"chunk_size": 12', '"chunk_size": 10'))
+    config.write_text(config.read_text().replace('"n_encoder_layers": 1', '"n_encoder_layers": 2'))
     assert 'is not of the policy' in refused(f'lerobot:{folder}')
 
 
