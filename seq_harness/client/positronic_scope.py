@@ -25,6 +25,7 @@ from seq_harness.playback.uplink import (
     PolicyError,
     Queued,
     Retired,
+    StateLost,
     Step,
     WorkerLost,
 )
@@ -105,8 +106,10 @@ class PositronicScope:
         PolicyError
             The observation cannot be sent as it is, the inference failed, or its answer is not
             told into rows.
+        StateLost
+            The session was lost after it had answered.
         WorkerLost
-            The session was lost after it had answered, or could not be opened anew.
+            It could not be opened anew.
         ActAbandoned
             The first answer took too long, or its observation grew too old: ask anew.
         Retired
@@ -214,7 +217,7 @@ class PositronicScope:
         if cancel.is_set():
             raise Retired('the act was given up')
         if session.answered:
-            raise WorkerLost(
+            raise StateLost(
                 f'the session was lost, and with it what the policy remembered: {error}'
             ) from error
         if self._reconnects:

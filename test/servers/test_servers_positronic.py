@@ -15,7 +15,14 @@ import pytest
 from seq_harness.client.positronic import PositronicPolicy
 from seq_harness.client.transport import HandshakeRefused
 from seq_harness.contract.connect import WorkerDeclaration
-from seq_harness.playback.uplink import ActAbandoned, PolicyError, Retired, Step, WorkerLost
+from seq_harness.playback.uplink import (
+    ActAbandoned,
+    PolicyError,
+    Retired,
+    StateLost,
+    Step,
+    WorkerLost,
+)
 from support.servers import needs_servers, OURS, served, ServerProcess
 from support.waiting import free_port, wait_for
 
@@ -256,7 +263,7 @@ def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
     robot.connected()
     scope = robot.scope()
     scope.infer(step())
-    with pytest.raises(WorkerLost, match='with it what the policy remembered'):
+    with pytest.raises(StateLost, match='with it what the policy remembered'):
         scope.infer(step(1))
     scope.close()
     assert ids(robot.scope().infer(step()))[0] > 1
@@ -334,7 +341,7 @@ def test_a_session_lost_after_its_first_answer_ends_the_episode(stack: ExitStack
     scope.infer(step())
     server.kill()
     server.start()
-    with pytest.raises(WorkerLost, match='with it what the policy remembered'):
+    with pytest.raises(StateLost, match='with it what the policy remembered'):
         scope.infer(step(1))
     scope.close()
     assert ids(server.robot.scope().infer(step()))[1] == 0

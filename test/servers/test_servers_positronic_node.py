@@ -103,4 +103,4 @@ def test_a_killed_server_ends_the_episode(arm: Arm, server: tuple[ServerProcess,
     arm.begin()
     server[0].kill()
     reason = arm.ended()
-    assert reason.startswith('worker_lost: the session was lost, and with it')
+    assert reason.startswith('policy_state_lost: the session was lost, and with it')
