@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import signal
 import subprocess
 import sys
 import threading
@@ -36,6 +37,11 @@ class WorkerProcess:
         )
         self.url = _first_line(self._process).split()[-1]
         self._port = int(self.url.rpartition(':')[2].partition('/')[0])
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, such as one that freezes it."""
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         """Kill it, as nothing can be prepared for."""

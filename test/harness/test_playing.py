@@ -131,6 +131,28 @@ def test_without_any_rows_the_figures_tell_the_starved_time_and_the_limit_ends_i
     assert bench.reason == 'starved: no rows for 0.4 s'
 
 
+@pytest.mark.parametrize('rate_hz', [10.0, 50.0])
+def test_g31_rows_play_at_the_rate_that_the_policy_declares(rate_hz: float) -> None:
+    pipeline = Pipeline(
+        settings_of(rate_hz=rate_hz), WorkerDeclaration(instance='one', actions=Actions(hz=20))
+    )
+    assert pipeline.period_ns == 50 * MS
+    assert pipeline.describe().startswith('20 rows/s')
+    plain = Pipeline(settings_of(rate_hz=rate_hz), WorkerDeclaration(instance='one'))
+    assert plain.rate_hz == rate_hz
+
+
+def test_g31_no_more_rows_of_a_chunk_play_than_the_policy_declares() -> None:
+    actions = Actions(hz=10, open_loop_horizon=3)
+    bench = Bench(
+        asking='drain', declaration=WorkerDeclaration(instance='one', actions=actions)
+    )
+    bench.begin()
+    bench.give(*[0.0] * 8)
+    bench.until(T0 + 1 * S)
+    assert len(bench.sent) == 3
+
+
 def test_g27_a_slow_first_act_is_no_starvation_and_one_that_is_given_up_begins_it() -> None:
     bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
     bench.begin()

@@ -86,6 +86,14 @@ def test_what_ros_takes_for_a_topic_is_taken(name: str) -> None:
     assert settings_of(inputs__state__topic=name).inputs[0].topic == name
 
 
+@pytest.mark.parametrize('kind', ['velocity', 'effort'])
+def test_g42_rates_are_refused_where_nothing_stops_them_after_a_crash(kind: str) -> None:
+    with pytest.raises(SettingsError, match=r"'channels.arm.controller_timeout_s' must be"):
+        settings_of(channels__arm__kind=kind)
+    assert settings_of(channels__arm__kind=kind, channels__arm__controller_timeout_s=0.2)
+    assert settings_of(channels__arm__kind=kind, require_watchdog=True)
+
+
 def test_a_missing_parameter_is_named_with_its_meaning() -> None:
     with pytest.raises(SettingsError, match="'input_names' is missing"):
         parse({})

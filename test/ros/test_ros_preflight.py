@@ -181,6 +181,16 @@ def test_frames_are_shown_with_size_encoding_rate_and_qos(
     assert re.search(r'camera, \d+\.\d a second, 64x48 yuv422_yuy2, best_effort volatile', text)
 
 
+def test_g38_the_bytes_and_ms_of_an_observation_are_shown(
+    composed: Composition, check: Check
+) -> None:
+    camera_of(composed.arm(), 1, 320, 240, 'rgb8')
+    composed.spin()
+    _, found = check('--json', **WITH_CAMERA)
+    (text,) = said(found, 'OK', 'observation')
+    assert re.match(r'23\d{4} bytes, made in \d+\.\d ms; 4\.\d\d MB/s', text)
+
+
 def test_g9_an_encoding_that_nobody_knows_is_a_fault(composed: Composition, check: Check) -> None:
     camera_of(composed.arm(), 1, 64, 48, 'thermal')
     composed.spin()

@@ -1,0 +1,67 @@
+"""The three processes of the demo for a test: an arm, a worker and the harness, and a watcher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+import re
+import time
+
+from seq_harness.cli.children import Children
+from seq_harness.ros.watcher import Watcher
+from std_msgs.msg import Float64MultiArray
+from support.sources import ROOT
+from support.waiting import wait_for
+
+DEMO = ROOT / 'config' / 'demo.yaml'
+COMMANDS = 'forward_position_controller/commands'
+WITHIN_S = 20.0
+
+
+class Driven:
+    """The processes, and when each setpoint came, on the steady clock."""
+
+    def __init__(self, children: Children, watcher: Watcher) -> None:
+        self.children = children
+        self.watcher = watcher
+        self.setpoints: list[float] = []
+        watcher.node.create_subscription(
+            Float64MultiArray, COMMANDS, lambda _: self.setpoints.append(time.monotonic()), 10
+        )
+
+    def begin(self) -> None:
+        """Start an episode once everything is there."""
+        watcher, each = self.watcher, self.children.check
+        watcher.wait(lambda: watcher.ready, WITHIN_S, 'a ready harness', each)
+        watcher.wait(lambda: not watcher.figures['missing_inputs'], WITHIN_S, 'inputs', each)
+        refused = watcher.call('start')
+        if refused:
+            raise AssertionError(f'the start was refused: {refused}')
+
+    def more(self, rows: int, what: str = 'setpoints') -> None:
+        """Wait for so many more setpoints."""
+        count = len(self.setpoints)
+        self.watcher.wait(
+            lambda: len(self.setpoints) >= count + rows, WITHIN_S, what, self.children.check
+        )
+
+
+@contextmanager
+def driven(
+    children: Children, policy: str, *parameters: str, arm: Sequence[str] = ()
+) -> Iterator[Driven]:
+    """Start all three; `parameters` and `arm` are NAME:=VALUE of the harness and of the arm."""
+    children.start('sim_arm', ['sim-arm', '--ros-args', *_given(arm)])
+    children.start('worker', ['worker', policy, '--port', '0'])
+    log, pattern = children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
+    wait_for(lambda: bool(pattern.search(log.read_text())), WITHIN_S, 'the worker')
+    found = pattern.search(log.read_text())
+    url = f'worker_url:={found.group(1) if found else ""}'
+    words = ['--ros-args', '--params-file', str(DEMO), *_given([url, *parameters])]
+    children.start('harness', ['harness', *words])
+    with Watcher() as watcher:
+        yield Driven(children, watcher)
+
+
+def _given(parameters: Sequence[str]) -> list[str]:
+    return [word for parameter in parameters for word in ('-p', parameter)]
