@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from seq_harness.ros.findings import Severity
+from seq_harness.ros.preflight import process_findings
 from seq_harness.ros.preflight_commands import compared
 from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
 from support.robots import settings_of
@@ -71,6 +73,15 @@ def test_the_size_of_a_segment_is_read_from_the_profiles(
     file.write_text(text)
     assert segment_bytes({'FASTDDS_DEFAULT_PROFILES_FILE': str(file)}) == size
     assert segment_bytes({}) == 524288
+
+
+@pytest.mark.parametrize('rt_priority', [0, 20])
+def test_what_the_system_grants_to_the_process_is_said(rt_priority: int) -> None:
+    scheduling, malloc = process_findings(rt_priority)
+    granted = rt_priority == 0 or scheduling.said.startswith('SCHED_FIFO')
+    assert scheduling.severity is (Severity.OK if granted else Severity.WARNING)
+    assert granted or scheduling.remedy
+    assert malloc.subject == 'malloc'
 
 
 def test_profiles_that_cannot_be_read_are_named(tmp_path: Path) -> None:

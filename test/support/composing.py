@@ -196,6 +196,10 @@ class Caller:
         request.transition.id = transition
         return bool(self._call(ChangeState, f'{harness}/change_state', request).success)
 
+    def ask(self, kind: Any, name: str, request: Any) -> Any:
+        """Call a service of any kind; return its response."""
+        return self._call(kind, name, request)
+
     def until(self, condition: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
         """Wait for something, spinning meanwhile."""
         wait_for(lambda: self._spun(condition), within_s, what)
