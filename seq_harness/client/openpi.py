@@ -40,6 +40,9 @@ PORT = 8000
 
 API_KEY = 'Api-Key '
 
+FINAL_CLOSES = (1002, 1003, 1007, 1008, 1009, 1010)
+"""Codes of a close that will come again: a wrong path is answered by 1008 on some servers."""
+
 TIMING, INFER_MS = 'server_timing', 'infer_ms'
 
 LOGGED = 20_000
@@ -150,6 +153,8 @@ def greeted(endpoint: Endpoint, within_s: float, cancel: Cancel, waiting: Waitin
         return socket, _announced(endpoint, socket.next_message(left_s, cancel, waiting))
     except (AnswerTimedOut, ConnectionLost) as error:
         socket.close()
+        if socket.close_code in FINAL_CLOSES:
+            raise HandshakeRefused(f'{endpoint} refuses to greet: {error}') from error
         raise Unreachable(f'{endpoint} did not greet: {error}') from error
     except BaseException:
         socket.close()

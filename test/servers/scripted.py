@@ -46,6 +46,9 @@ class Scripted:
     def converse(self, connection: ServerConnection) -> None:
         self.connections.put(connection)
         greeting = self.greeting
+        if isinstance(greeting, int):
+            connection.close(greeting, 'not here')
+            return
         connection.send(greeting if isinstance(greeting, (bytes, str)) else packed(greeting))
         try:
             for came in connection:
@@ -63,8 +66,12 @@ class Scripted:
 def scripted(
     handler: Handler, greeting: Any = (), *, statuses: Sequence[int] = (), **options: Any
 ) -> Iterator[Scripted]:
-    """Serve until the block ends; `options` are those of websockets."""
-    server = Scripted(dict(greeting) if not isinstance(greeting, (bytes, str)) else greeting,
+    """
+    Serve until the block ends; `options` are those of websockets.
+
+    A `greeting` that is a number is the code of a close in its place.
+    """
+    server = Scripted(dict(greeting) if not isinstance(greeting, (bytes, str, int)) else greeting,
                       handler, statuses)  # fmt: skip
     with serve(
         server.converse,

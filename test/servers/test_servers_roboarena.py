@@ -12,6 +12,7 @@ import pytest
 from seq_harness.client.endpoint import EndpointRefused
 from seq_harness.client.registry import Policy, policy_at
 from seq_harness.client.roboarena import GreetingRefused
+from seq_harness.client.transport import HandshakeRefused
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, StateLost, Step
 from servers.scripted import packed, Scripted, scripted, Silence
 
@@ -303,3 +304,10 @@ def test_roboarena_serves_at_the_root_or_where_the_url_says(meet: Meet) -> None:
     other.connect()
     other.close()
     assert server.paths == ['/', '/robot/1']
+
+
+def test_roboarena_server_that_closes_a_wrong_path_is_told_of_at_once(meet: Meet) -> None:
+    server, policy = meet(1008)
+    with pytest.raises(HandshakeRefused, match='1008'):
+        policy.connect()
+    assert server.paths == ['/']
