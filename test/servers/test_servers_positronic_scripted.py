@@ -237,17 +237,18 @@ def test_a_long_first_inference_is_told_of(
 
 
 def test_pings_are_answered_while_an_episode_pauses(meeting: Meeting) -> None:
-    answered = threading.Event()
+    paused, answered = threading.Event(), threading.Event()
 
     def speak(connection: ServerConnection) -> None:
         connection.send(packed(ready(META)))
         connection.recv(WITHIN_S)
         connection.send(packed({'result': [command(0)]}))
-        if connection.ping().wait(WITHIN_S):
+        if paused.wait(WITHIN_S) and connection.ping().wait(WITHIN_S):
             answered.set()
         connection.recv(WITHIN_S)
 
     assert asked(meeting.meet(speak)) is not None
+    paused.set()
     assert answered.wait(WITHIN_S)
 
 
