@@ -183,7 +183,8 @@ def test_text_from_outside_is_text_wherever_it_stands() -> None:
 
 def _titled_with_a_tag(axis: object) -> bool:
     title = axis.get('title', {}) if isinstance(axis, dict) else {}
-    return '<' in str(title.get('text', '')).replace('<br>', '')
+    text = str(title.get('text', '')).replace('<br>', '')
+    return '<' in text or '>' in text
 
 
 def test_the_page_begins_with_the_end_of_the_run_and_its_jumps() -> None:
@@ -227,6 +228,21 @@ def test_two_runs_stand_side_by_side_on_shared_axes() -> None:
     assert len(axes[0]) == 2
     assert 'B - A' in seen.text
     assert '+2' in seen.text
+
+
+def test_joints_of_one_name_share_a_row_whatever_their_channels_are_called() -> None:
+    (channel,) = run().channels
+    other = run(channels=[replace(channel, name='/arm/commands')])
+    seen = parsed(page([run(), other]))
+    axes = [[trace['yaxis'] for trace in seen.traces(f'{label}: commanded')] for label in 'AB']
+    assert axes[0] == axes[1]
+
+
+def test_one_joint_on_two_channels_of_a_run_has_a_row_each() -> None:
+    (channel,) = run().channels
+    both = run(channels=[channel, replace(channel, name='arm (preview)')])
+    seen = parsed(page([both]))
+    assert len({trace['yaxis'] for trace in seen.traces('commanded')}) == 4
 
 
 def test_a_page_is_about_one_run_or_two() -> None:

@@ -168,19 +168,24 @@ class Rows:
         )
 
     def _joints(self) -> Iterator[Row]:
-        """Yield a row a joint; joints of one name in both runs share it."""
+        """Yield a row a joint, which joints of one name in both runs share."""
         rows: dict[tuple[str, str], Row] = {}
         for run in self._runs:
             for channel in run.data.channels:
                 many = len({each.name for each in run.data.channels}) > 1
                 for joint in channel.commanded.names:
-                    title = f'{channel.name}: {joint}' if many else joint
-                    row = Row(title, channel.unit, height=150)
-                    rows.setdefault((channel.name, joint), row)
+                    key = self._key(run, channel, joint)
+                    title = f'{channel.name}: {joint}' if many and key[0] else joint
+                    rows.setdefault(key, Row(title, channel.unit, height=150))
                 self._draw_channel(run, channel, rows)
         for key, row in rows.items():
             row.span = _span_of(self._runs, *key)
         yield from rows.values()
+
+    def _key(self, run: Run, channel: Channel, joint: str) -> tuple[str, str]:
+        """Return channel and joint; a joint alone where runs may name its channel differently."""
+        of = [each for each in run.data.channels if joint in each.commanded.names]
+        return ('' if len(self._runs) > 1 and len(of) == 1 else channel.name, joint)
 
     def _draw_channel(self, run: Run, channel: Channel, rows: dict[tuple[str, str], Row]) -> None:
         fans = self._fans(run, channel)
@@ -189,7 +194,7 @@ class Rows:
         joins = join_steps(channel, run.data.times_of(EventKind.JOIN))
         at_joins = channel.commanded.values[np.searchsorted(channel.commanded.t_s, joins.t_s)]
         for column, joint in enumerate(channel.commanded.names):
-            into = rows[channel.name, joint].traces
+            into = rows[self._key(run, channel, joint)].traces
             for name, lines, colour in fans:
                 into.append(
                     self._line(
@@ -353,7 +358,7 @@ def _span_of(runs: Sequence[Run], channel: str, joint: str) -> tuple[float, floa
         lines.values[:, lines.names.index(joint)]
         for run in runs
         for each in run.data.channels
-        if each.name == channel
+        if channel in ('', each.name)
         for lines in (each.commanded, each.measured)
         if lines is not None and joint in lines.names
     ]
