@@ -42,6 +42,9 @@ def generate_launch_description() -> LaunchDescription:
                 'parameter file says require_watchdog: true',
             ),
             DeclareLaunchArgument(
+                'record', default_value='', description='a file for an exact record of the run'
+            ),
+            DeclareLaunchArgument(
                 'log_level', default_value='info', description='debug, info, warn, error or fatal'
             ),
             OpaqueFunction(function=_harness),
@@ -54,11 +57,12 @@ def _harness(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Make the node with the parameters that were given."""
     given = {
         name: LaunchConfiguration(name).perform(context)
-        for name in ('params_file', 'worker_url', 'use_sim_time')
+        for name in ('params_file', 'worker_url', 'use_sim_time', 'record')
     }
     parameters: list[object] = [given['params_file']] if given['params_file'] else []
-    if given['worker_url']:
-        parameters.append({'worker_url': ParameterValue(given['worker_url'], value_type=str)})
+    for name in ('worker_url', 'record'):
+        if given[name]:
+            parameters.append({name: ParameterValue(given[name], value_type=str)})
     if given['use_sim_time']:
         parameters.append({'use_sim_time': given['use_sim_time'] == 'true'})
     if LaunchConfiguration('watchdog').perform(context) == 'true':

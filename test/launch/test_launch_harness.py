@@ -56,6 +56,7 @@ def test_the_arguments_are_those_that_the_documents_name() -> None:
         'namespace',
         'use_sim_time',
         'watchdog',
+        'record',
         'log_level',
     }
 
@@ -64,6 +65,7 @@ ARGUMENTS = {
     'worker_url': 'ws://127.0.0.1:9',
     'namespace': 'left',
     'use_sim_time': 'true',
+    'record': '12',
     'log_level': 'debug',
 }
 
@@ -71,11 +73,9 @@ ARGUMENTS = {
 @pytest.mark.launch(fixture=harness)
 @pytest.mark.parametrize('launched', [({'autostart': False}, ARGUMENTS)], indirect=True)
 def test_what_is_given_stands_above_the_file(launched: Launched) -> None:
-    assert _values_of('/left/harness', launched, 'worker_url', 'use_sim_time', 'rate_hz') == [
-        'ws://127.0.0.1:9',
-        True,
-        20.0,
-    ]
+    names = ('worker_url', 'use_sim_time', 'record', 'rate_hz')
+    values = _values_of('/left/harness', launched, *names)
+    assert values == ['ws://127.0.0.1:9', True, '12', 20.0]
     assert '--log-level debug' in ' '.join(launched.commands['harness'])
 
 
