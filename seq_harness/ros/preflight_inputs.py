@@ -40,7 +40,7 @@ class InputCheck:
         self._names: set[str] = set()
         self._form = ''
         self._bytes = 0
-        self._began_ns = time.monotonic_ns()
+        self._first_ns: int | None = None
         self._subscriptions: list[InputSubscription] = []
         for topic in item.topics:
             try:
@@ -52,8 +52,9 @@ class InputCheck:
 
     @property
     def rate_hz(self) -> float:
-        """Return how many messages a second came."""
-        return self._count / max(1e-9, (time.monotonic_ns() - self._began_ns) / 1e9)
+        """Return how many messages a second came since the first, as discovery takes its time."""
+        since_s = (time.monotonic_ns() - (self._first_ns or 0)) / 1e9
+        return max(0, self._count - 1) / max(1e-9, since_s)
 
     def close(self) -> None:
         """Subscribe no longer."""
@@ -163,6 +164,7 @@ class InputCheck:
 
     def _arrived(self, message: Any, topic: str, sequence: int | None) -> None:
         self._count += 1
+        self._first_ns = self._first_ns or time.monotonic_ns()
         arrival = self._inputs.put(
             self._item.name,
             message,
