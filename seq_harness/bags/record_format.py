@@ -205,6 +205,8 @@ class Answer:
     """The rows as they came to the player (`record_values.chunk_of`); None where none came."""
     error: dict[str, str] | None
     """The failure in place of rows: `type`, `text`, and `cause` of a refused chunk."""
+    handler_ms: float | None = None
+    """The worker's own part of the time, where it says so: its queue and the inference."""
 
 
 @dataclass(frozen=True)

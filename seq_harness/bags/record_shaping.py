@@ -188,6 +188,7 @@ class Shaping:
             [_sent(key, value) for key, value in act.seen.items()],
             None if act.chunk is None else pack_chunk(act.chunk),
             None if act.error is None else pack_error(act.error),
+            act.handler_ms,
         )
         if self._images is not Images.NONE:
             for key, value in act.seen.items():

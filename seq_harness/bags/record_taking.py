@@ -69,6 +69,7 @@ class Act:
     number: int
     step: int | None = None
     request_id: str = ''
+    handler_ms: float | None = None
     began_ns: int = 0
     ended_ns: int = 0
     seen: Mapping[str, Any] = field(default_factory=dict)
@@ -255,6 +256,7 @@ class _NotedScope:
             return self._scope.infer(noted) if plan is None else self._scope.infer(noted, plan)
         finally:
             act.request_id = getattr(self._scope, 'request_id', '')
+            act.handler_ms = getattr(self._scope, 'handler_ms', None)
 
 
 class _Seen(Mapping[str, Any]):

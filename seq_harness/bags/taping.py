@@ -150,6 +150,12 @@ class TapedScope:
         """Return what the newest act is called on its wire; empty where acts have no names."""
         return str(getattr(self._scope, 'request_id', ''))
 
+    @property
+    def handler_ms(self) -> float | None:
+        """Return the worker's own part of the newest answer; None where it does not say so."""
+        told: float | None = getattr(self._scope, 'handler_ms', None)
+        return told
+
 
 class _TapedClock:
     def __init__(self, tape: Tape, clock: Clock) -> None:

@@ -110,6 +110,8 @@ class Acting:
         self._answered = False  # by the worker process of now
         self.request_id = ''
         """What the newest act is called on the wire."""
+        self.handler_ms: float | None = None
+        """The worker's own part of the newest answer; None until then, or where it is silent."""
 
     def run(self, step: Step, plan: Mapping[str, Any] | None, cancel: Cancel) -> Any:
         """
@@ -147,7 +149,7 @@ class Acting:
                 f'{self._rules.max_message_bytes}: send smaller or compressed images'
             )
         self._uploader.own(step.number, payload)
-        self.request_id = wire.new_request_id()
+        self.request_id, self.handler_ms = wire.new_request_id(), None
         return _Act(step, parts, self.request_id, cancel)
 
     def _until_answered(self, act: _Act) -> Any:
@@ -264,7 +266,8 @@ class Acting:
             raise PolicyError('the answer to an act holds no outputs')
         self._uploader.served(question)
         self._answered = True
-        self._tally.answered(round_trip_ms, _handler_ms(reply))
+        self.handler_ms = _handler_ms(reply)
+        self._tally.answered(round_trip_ms, self.handler_ms)
         for warning in _warnings(reply):
             self._notices.say(f'warning: {warning[:40]}', f'the worker warns: {warning}')
         return reply.body[wire.KEY_OUTPUTS]

@@ -108,6 +108,11 @@ class SequenceScope:
         """Return what the newest act is called on the wire; empty before the first."""
         return self._acting.request_id
 
+    @property
+    def handler_ms(self) -> float | None:
+        """Return the worker's own part of the newest answer; None where it does not say so."""
+        return self._acting.handler_ms
+
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         return ScopeFigures(self._tally.figures(), self._uploader.figures(), self._reconnects())

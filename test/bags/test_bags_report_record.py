@@ -97,6 +97,24 @@ def test_every_act_is_there_and_how_long_its_answer_waited_to_play(data: ReportD
     assert not [act for act in data.acts if act.outcome]
 
 
+def test_network_and_inference_are_apart_where_the_worker_says_its_part(
+    recorded: Recorded,
+) -> None:
+    whole = read_record(recorded.file)
+    answer = whole.answers[0]
+    ask = next(each for each in whole.asks if each.act == answer.act)
+    told = replace(
+        answer,
+        began_ns=ask.t_ns + 2_000_000,
+        ended_ns=ask.t_ns + 52_000_000,
+        handler_ms=40.0,
+    )
+    (act, *_) = data_of(replace(whole, answers=[told])).acts
+    parts = {name: act.parts_ms[name] for name in ('queue', 'network', 'inference')}
+    assert parts == pytest.approx({'queue': 2.0, 'network': 10.0, 'inference': 40.0})
+    assert act.answered_s == pytest.approx(act.asked_s + 0.052)
+
+
 def test_every_chunk_is_drawn_from_the_instant_of_its_observation(data: ReportData) -> None:
     asked_s = {act.name.split(',')[0]: act.asked_s for act in data.acts}
     assert len(data.predictions) == len(data.acts)

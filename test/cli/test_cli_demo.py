@@ -47,6 +47,8 @@ def test_the_arm_reaches_its_targets_and_every_row_is_accounted_for(tmp_path: Pa
     seen = parsed(page.read_text())
     assert 'policy:targets_reached' in seen.text
     assert len(seen.traces('commanded')) == 6
+    for part in ('queue', 'network', 'inference', 'until its first setpoint'):
+        assert seen.traces(part), part
     assert len(seen.values('src')) == figures['asks']['answered'], 'a picture an act'
 
 

@@ -165,8 +165,8 @@ class _Reading:
             answer = answers.get(ask.act)
             parts: dict[str, float] = {}
             if answer is not None:
-                parts['waits to be sent'] = (answer.began_ns - ask.t_ns) / 1e6
-                parts['network and inference'] = (answer.ended_ns - answer.began_ns) / 1e6
+                parts['queue'] = (answer.began_ns - ask.t_ns) / 1e6
+                parts.update(_taken(answer))
                 if ask.t_ns in shown_ns and shown_ns[ask.t_ns] >= answer.ended_ns:
                     parts['until its first setpoint'] = (
                         shown_ns[ask.t_ns] - answer.ended_ns
@@ -255,6 +255,14 @@ def _first_shown(record: RunRecord) -> Mapping[int, int]:
         if each.sampled_ns is not None:
             shown.setdefault(each.sampled_ns, each.sent_ns)
     return shown
+
+
+def _taken(answer: Answer) -> dict[str, float]:
+    """Return how long the network and the inference took, apart where the worker says so."""
+    taken_ms, handler_ms = (answer.ended_ns - answer.began_ns) / 1e6, answer.handler_ms
+    if handler_ms is None or handler_ms > taken_ms:
+        return {'network and inference': taken_ms}
+    return {'network': taken_ms - handler_ms, 'inference': handler_ms}
 
 
 def _outcome(answer: Answer | None) -> str:
