@@ -16,7 +16,7 @@ from typing import Any
 
 from seq_harness.bags.records import BagError
 from seq_harness.cli.children import ChildFailed, Children
-from seq_harness.cli.files import writable
+from seq_harness.cli.files import readable, writable
 from seq_harness.cli.live import Live, table
 from seq_harness.cli.report import reported
 
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         help='a worker or policy server that runs already, such as openpi+ws://HOST:8000, in '
         'place of our own; it reads front, state and prompt, unless --params-file says otherwise',
     )
-    parser.add_argument('--params-file', type=Path, help='parameters of the harness')
+    parser.add_argument('--params-file', type=readable, help='parameters of the harness')
     parser.add_argument(
         '--record', type=Path, metavar='PATH', help='write an exact record of the run to PATH'
     )

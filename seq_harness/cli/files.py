@@ -1,4 +1,4 @@
-"""Files that a command writes at its end: refused at its start where they cannot be."""
+"""Files that a command reads or writes: refused at its start where they cannot be."""
 
 from __future__ import annotations
 
@@ -27,4 +27,20 @@ def writable(text: str) -> Path:
         )
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise argparse.ArgumentTypeError(f'expected a file that may be written, got {text}')
+    return path
+
+
+def readable(text: str) -> Path:
+    """
+    Return the path of a file that can be read; a type for argparse.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        It is not there, is a folder, or may not be read.
+
+    """
+    path = Path(text)
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise argparse.ArgumentTypeError(f'expected a file that can be read, got {text}')
     return path

@@ -44,7 +44,8 @@ def _findings(context: Context, arguments: Sequence[str], watch_s: float) -> lis
             automatically_declare_parameters_from_overrides=True,
         )
     except Exception as error:
-        return [fault('parameters', str(error), 'correct the parameter file, or its path')]
+        said = ' '.join(str(error).split())
+        return [fault('parameters', said, 'correct the parameter file, or the arguments')]
     try:
         refuse_lost_values(node, given)
         return check(node, read_settings(node), watch_s)

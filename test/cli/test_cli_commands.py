@@ -51,7 +51,7 @@ def test_help_is_printed_for_people(name: str) -> None:
         ('rosbags', ['replay', 'x', '--params-file', 'y', '--worker', 'z'], r'.*\[bags\]'),
         ('aiohttp', ['worker', 'a:B'], r'.*seq_harness\[worker\]'),
         ('rclpy', ['harness'], "'rclpy' .* source a ROS 2"),
-        ('rclpy', ['preflight', '--params-file', 'x'], "'rclpy' .* source a ROS 2"),
+        ('rclpy', ['preflight', '--params-file', __file__], "'rclpy' .* source a ROS 2"),
         ('sensor_msgs', ['sim-arm'], r"'sensor_msgs' .* source a ROS 2.*\[sim\]"),
     ],
 )
@@ -94,3 +94,27 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
     assert done.returncode == 2
     assert 'expected a file' in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize('where', ['no_such_file.yaml', '.'])
+@pytest.mark.parametrize('command', [['demo', '--params-file'], ['preflight', '--params-file']])
+def test_a_parameter_file_that_cannot_be_read_is_refused_before_anything_runs(
+    command: list[str], where: str, tmp_path: Path
+) -> None:
+    words = [sys.executable, '-m', 'seq_harness.cli.main', *command, where]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert f'expected a file that can be read, got {where}' in done.stderr
+
+
+@pytest.mark.parametrize('seconds', ['0', '-1', 'nan', 'soon'])
+def test_a_time_that_is_none_is_refused(seconds: str, tmp_path: Path) -> None:
+    file = tmp_path / 'parameters.yaml'
+    file.touch()
+    command = ['preflight', '--params-file', str(file), f'--seconds={seconds}']
+    words = [sys.executable, '-m', 'seq_harness.cli.main', *command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert 'seconds' in done.stderr
