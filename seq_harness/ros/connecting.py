@@ -95,7 +95,8 @@ class Connector:
             try:
                 if self._interrupted.is_set():
                     raise InterruptedError('interrupted')
-                self._say(f'connecting to {self._settings["worker_url"]}')
+                where = self._settings['gateway_url'] or self._settings['worker_url']
+                self._say(f'connecting to {where}')
                 declaration = policy.connect()
                 # What the policy declares is checked before it is asked anything.
                 policy.warm_up(Pipeline(self._settings, declaration).blank(instruction))
