@@ -52,8 +52,12 @@ class Act:
             return await waiter
         finally:
             self._waiting.remove(waiter)
-            if not self._waiting and self.reply is None:
-                self._withdraw()
+            self.forsake()
+
+    def forsake(self) -> None:
+        """Give the act up, unless somebody waits for it or its inference has begun."""
+        if not self._waiting and self.reply is None:
+            self._withdraw()
 
     def settle(self, reply: Reply) -> None:
         """Give the reply to whoever waits, and let go of what was only needed to make it."""

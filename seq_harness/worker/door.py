@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 import logging
 import socket
 import ssl
@@ -37,6 +38,8 @@ class _Guest:
     socket: socket.socket
     seen_s: float
     admitted: bool = False
+    arrived: int = 0
+    """Bytes that came since its last whole message."""
     entering: asyncio.Task[None] | None = None
     handler: Handler | None = None
     transport: asyncio.Transport | None = None
@@ -49,13 +52,41 @@ class _Guest:
             self.entering.cancel()
 
 
+class _Counted(asyncio.Protocol):
+    """Hand all that happens to a connection on to its handler, and count what arrives."""
+
+    def __init__(self, handler: Handler, count: Callable[[int], None]) -> None:
+        self._handler = handler
+        self._count = count
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._count(len(data))
+        self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._handler.eof_received()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._handler.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._handler.resume_writing()
+
+
 class Door:
     """
     Accept connections and bound how many there are; belongs to the event loop.
 
     A connection that has made no request that was let in is a stranger. There are few of those,
     the one silent for longest makes room for the next, and none stays silent for long: so that
-    whoever opens connections and says nothing keeps nobody out.
+    whoever opens connections and says nothing keeps nobody out. Messages that have begun to arrive
+    take so much memory and no more: beyond that the connection that holds most of it is ended.
     """
 
     def __init__(
@@ -72,6 +103,8 @@ class Door:
         self._tls = tls
         self._guests: dict[_Guest, None] = {}
         self._by_handler: dict[Handler, _Guest] = {}
+        self._most_bytes = max(limits.arriving_bytes, 2 * limits.message_bytes)
+        self._arrived = 0  # bytes, over all guests
         self._listener: socket.socket | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -112,6 +145,27 @@ class Door:
             guest.seen_s = _now_s()
             guest.admitted |= admitted
 
+    def took(self, handler: Handler) -> None:
+        """Note that a message of a connection has been read whole."""
+        guest = self._by_handler.get(handler)
+        if guest is not None:
+            self._arrived -= guest.arrived
+            guest.arrived = 0
+
+    def _count(self, guest: _Guest, nbytes: int) -> None:
+        guest.arrived += nbytes
+        self._arrived += nbytes
+        if self._arrived > self._most_bytes:
+            largest = max(self._guests, key=lambda guest: guest.arrived)
+            log.warning(
+                'messages of %d bytes are still arriving: the connection with the most, %d, is '
+                'ended',
+                self._arrived,
+                largest.arrived,
+            )
+            largest.turn_out()
+            self._forget(largest)
+
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
@@ -144,7 +198,7 @@ class Door:
         def handler() -> Handler:
             guest.handler = self._make()
             self._by_handler[guest.handler] = guest
-            return guest.handler
+            return _Counted(guest.handler, partial(self._count, guest))
 
         loop = asyncio.get_running_loop()
         patience_s = self._limits.stranger_s if self._tls is not None else None
@@ -186,7 +240,9 @@ class Door:
                 self._forget(guest)
 
     def _forget(self, guest: _Guest) -> None:
-        self._guests.pop(guest, None)
+        if guest in self._guests:
+            del self._guests[guest]
+            self._arrived -= guest.arrived
         if guest.handler is not None:
             self._by_handler.pop(guest.handler, None)
 

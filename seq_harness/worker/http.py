@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 import math
 from typing import Any
 
@@ -18,6 +19,10 @@ from seq_harness.worker.service import Worker
 
 BODY_WAIT_S = 60.0
 """How long a body may take to come."""
+
+
+TOOK: web.AppKey[Callable[[asyncio.Protocol], None]] = web.AppKey('took')
+"""Told of each connection whose message, or body, was read whole."""
 
 
 class Routes:
@@ -74,15 +79,24 @@ async def read_body(request: web.Request, most_bytes: int) -> bytes:
     try:
         if length > most_bytes:
             raise web.HTTPRequestEntityTooLarge(most_bytes, length)
-        return await asyncio.wait_for(request.read(), BODY_WAIT_S)
+        body = await asyncio.wait_for(request.read(), BODY_WAIT_S)
+        took(request)
+        return body
     except web.HTTPRequestEntityTooLarge:
         raise TransportError(
             ErrorCode.PAYLOAD_TOO_LARGE, f'the body is larger than {most_bytes} bytes'
         ) from None
+    except ConnectionError:
+        raise Rejected('the connection ended within the body') from None
     except asyncio.TimeoutError:
         raise TransportError(
             ErrorCode.TIMEOUT, f'the body did not come within {BODY_WAIT_S:g} s'
         ) from None
+
+
+def took(request: web.Request) -> None:
+    """Note that a message of the request's connection, or its body, was read whole."""
+    request.app[TOOK](request.protocol)
 
 
 def decode(request: web.Request, data: bytes, raw: bool = False) -> Any:

@@ -44,6 +44,9 @@ class Limits:
     """Connections beside those that made no request yet that was let in."""
     stranger_s: float = 10.0
     """How long such a connection may be silent."""
+    arriving_bytes: int = 256 << 20
+    """Bytes of messages that have begun to arrive, over all connections; twice as much as one
+    message may have, where that is more."""
     connection_requests: int = 64
     """Requests of one connection that may be unanswered at a time."""
 

@@ -19,6 +19,7 @@ from seq_harness.contract.msgpack import unpack as unpack_body
 from seq_harness.contract.numpy_msgpack import pack, unpack
 from seq_harness.worker.acts import Act
 from seq_harness.worker.ask import Caller
+from seq_harness.worker.http import took
 from seq_harness.worker.reply import Reply
 from seq_harness.worker.service import Worker
 
@@ -80,6 +81,7 @@ class OpenpiConnection:
         answering = asyncio.create_task(self._answer())
         try:
             async for message in self._socket:
+                took(request)
                 self._asked.put_nowait((self._take(message), time.monotonic_ns()))
             if self._refused:
                 await answering

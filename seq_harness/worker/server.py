@@ -15,7 +15,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import code_of_status, ErrorCode, Rejected, TransportError
 from seq_harness.worker.door import Door
 from seq_harness.worker.gateway import Gateway
-from seq_harness.worker.http import respond, Routes
+from seq_harness.worker.http import respond, Routes, TOOK
 from seq_harness.worker.openpi import health, is_upgrade, no_upgrade, OpenpiConnection
 from seq_harness.worker.reply import Seldom
 from seq_harness.worker.service import Worker
@@ -94,6 +94,7 @@ class Server:
         app = web.Application(
             middlewares=[self._guard], client_max_size=worker.limits.message_bytes
         )
+        app[TOOK] = self._took
         app.on_response_prepare.append(self._sign)
         app.router.add_get(wire.WS_PATH, self._websocket)
         app.router.add_get(wire.OPENPI_PATH, self._openpi)
@@ -169,6 +170,10 @@ class Server:
         finally:
             self._connections.discard(connection)
 
+    def _took(self, handler: asyncio.Protocol) -> None:
+        if self._door is not None:
+            self._door.took(handler)
+
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in whom the access allows; answer every refusal in the wire's own form."""
@@ -193,6 +198,8 @@ class Server:
             failure: Exception = TransportError(code, f'{request.path!a}: {error.reason}')
         except Exception as error:
             failure = error
+        finally:
+            self._took(request.protocol)
         return respond(request, self._worker.refuse(failure))
 
     async def _sign(self, request: web.Request, response: web.StreamResponse) -> None:

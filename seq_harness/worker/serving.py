@@ -329,8 +329,12 @@ class Serving:
 
     def _close(self, episode_id: str) -> None:
         episode = self._episodes.close(episode_id)
-        if episode is not None:
-            self._thread.submit(partial(self.loaded.end, episode))
+        if episode is None:
+            return
+        for act in self.under_way(None):
+            if act.ask.episode_id == episode_id and act.job is not None and act.job.cancel():
+                self._refuse(act, episode, _gone())
+        self._thread.submit(partial(self.loaded.end, episode))
 
 
 def _outcome(job: Callable[[], Reply]) -> Reply | Exception:
@@ -356,7 +360,11 @@ def _same(act: Act, ask: Ask) -> Act:
 
 def _check_open(episode: OpenEpisode) -> None:
     if episode.ended:
-        raise TransportError(ErrorCode.GONE, 'the episode ended before the act was answered')
+        raise _gone()
+
+
+def _gone() -> TransportError:
+    return TransportError(ErrorCode.GONE, 'the episode ended before the act was answered')
 
 
 def _missing(number: int) -> TransportError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 import contextlib
+from functools import partial
 import logging
 from typing import Any
 
@@ -14,6 +15,7 @@ from seq_harness.contract.errors import Overloaded
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 from seq_harness.worker.acts import Act
 from seq_harness.worker.ask import Caller
+from seq_harness.worker.http import took
 from seq_harness.worker.reply import Reply
 from seq_harness.worker.service import Worker
 
@@ -46,6 +48,7 @@ class Connection:
         await self._socket.prepare(request)
         try:
             async for message in self._socket:
+                took(request)
                 if message.type is WSMsgType.BINARY:
                     await self._take(message.data)
                 elif message.type is WSMsgType.TEXT:
@@ -77,7 +80,12 @@ class Connection:
     def _answer(self, number: int, act: Act | Reply) -> None:
         task = asyncio.create_task(self._answer_act(number, act))
         self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        task.add_done_callback(partial(self._answered, act))
+
+    def _answered(self, act: Act | Reply, task: asyncio.Task[None]) -> None:
+        self._answering.discard(task)
+        if isinstance(act, Act) and task.cancelled():
+            act.forsake()  # the connection ended before anybody waited for it
 
     async def _answer_act(self, number: int, act: Act | Reply) -> None:
         await self._send(number, await self._worker.reply(act))

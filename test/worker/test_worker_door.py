@@ -15,12 +15,14 @@ import time
 from typing import Any
 
 import pytest
+from seq_harness.contract.msgpack import pack
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.frames import Frame, Opcode
 from worker.worker_policies import Gate, serving
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import Client, client_of, PATIENCE_S
 
 FEW = Limits(connections=4, strangers=4, stranger_s=1.0)
 PATIENT = Limits(connections=4, strangers=4, stranger_s=600)
@@ -224,6 +226,53 @@ def test_headers_that_are_no_text_harm_nobody(url: str) -> None:
         status, told = answer_of(peer)
     # Of an unknown type, the bytes went to the policy as they came, and come back as such.
     assert (status, told['code']) == (400, 'invalid_request')
+
+
+def begin(client: Client, message: bytes, sent: int) -> bytes:
+    """Send the first bytes of a message, and return what is left of its frame."""
+    frame = Frame(Opcode.BINARY, message).serialize(mask=True)
+    client.socket.socket.sendall(frame[:sent])
+    return frame[sent:]
+
+
+def test_the_largest_of_too_many_half_sent_messages_gives_way() -> None:
+    limits = Limits(message_bytes=1 << 20, arriving_bytes=0)
+    message = pack({'id': 1, 'method': 'act', 'body': {'inputs': bytes(1_000_000)}})
+    with served(Echo(), limits=limits) as url, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(client_of(url)) for _ in range(3)]
+        for client in clients:
+            client.connect()
+        sizes = (600_000, 900_000, 650_000)
+        rests = [begin(*each) for each in zip(clients, [message] * 3, sizes, strict=True)]
+        with pytest.raises(ConnectionClosed):
+            clients[1].socket.recv(PATIENCE_S)
+        for client, rest in ((clients[0], rests[0]), (clients[2], rests[2])):
+            client.socket.socket.sendall(rest)
+            assert client.receive(1).outputs == bytes(1_000_000)
+
+
+def test_a_body_that_is_half_sent_counts_as_a_message_does() -> None:
+    limits = Limits(message_bytes=1 << 20, arriving_bytes=0)
+    whole = post(b'7' * 1_000_000)
+    with served(Echo(), limits=limits) as url, contextlib.ExitStack() as stack:
+        with client_of(url) as client:
+            client.connect()
+        peers = [stack.enter_context(stranger(url)) for _ in range(3)]
+        for peer, sent in zip(peers, (600_000, 900_000, 650_000), strict=True):
+            peer.sendall(whole[:sent])
+        assert read_to_end(peers[1]) == b''
+        with client_of(url) as client:
+            assert client.act(1).outputs == 1
+
+
+def test_what_has_been_read_whole_counts_no_more() -> None:
+    limits = Limits(message_bytes=1 << 20, arriving_bytes=0)
+    with served(Echo(), limits=limits) as url, client_of(url) as client, stranger(url) as peer:
+        client.connect()
+        for _ in range(5):
+            assert len(client.act(bytes(900_000)).outputs) == 900_000
+            peer.sendall(post(b'{"inputs": "' + b'a' * 900_000 + b'"}'))
+            assert answer_of(peer)[0] == 200
 
 
 def test_requests_that_nobody_reads_the_answers_of_are_held_back(url: str) -> None:

@@ -79,6 +79,19 @@ def test_an_act_nobody_waits_for_any_more_is_not_begun() -> None:
         assert first.act('next').outputs == {'inputs': 'next', 'run': 2}
 
 
+def test_the_end_of_an_episode_takes_back_its_acts_that_are_not_begun() -> None:
+    gate = Gate()
+    with serving(gate) as client:
+        running = client.send('act', {'inputs': 'running'})
+        assert gate.entered.acquire(timeout=PATIENCE_S)
+        queued = [client.send('act', {'inputs': i, 'episode_id': 'e', 'seq': i}) for i in range(2)]
+        assert client.ask('episode_end', {'episode_id': 'e'}).body['ended'] is True
+        assert [client.receive(act).code for act in queued] == ['gone', 'gone']
+        gate.leave.release(2)
+        assert client.receive(running).outputs['run'] == 1
+        assert client.act('next', episode_id='e', seq=0).outputs == {'inputs': 'next', 'run': 2}
+
+
 def test_ping_and_observe_are_answered_while_an_inference_runs() -> None:
     gate = Gate()
     with serving(gate) as client:
