@@ -29,7 +29,6 @@ from seq_harness.client.transport import (
 from seq_harness.client.uploader import Uploader
 from seq_harness.client.verdict import judge, Judgement, Verdict
 from seq_harness.contract import wire
-from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.msgpack import pack
 from seq_harness.contract.obs_schedule import Keys
 from seq_harness.playback.uplink import (
@@ -48,8 +47,8 @@ BUSY_LAST_S = 1.0
 MAX_RENEWALS = 5
 """How often one act has the worker's coordinates asked for anew."""
 
-UNKNOWN_FATE = (ErrorCode.TIMEOUT, ErrorCode.UPSTREAM_ERROR)
-"""Answers after which the act may still be running."""
+ASK_AFTER_S = 2.0
+"""How long the worker may take to say what became of an act."""
 
 
 class ObservationTooLarge(ValueError):
@@ -174,7 +173,7 @@ class Acting:
         round_trip_ms = (time.perf_counter() - began_s) * 1e3
         judgement = judge(reply)
         if judgement.verdict is Verdict.AWAY:
-            act.sent_to = connection.instance if judgement.code in UNKNOWN_FATE else act.sent_to
+            act.sent_to = act.sent_to if judgement.never_ran else connection.instance
             self._link.drop(connection)
         if judgement.verdict in (Verdict.EXPIRED, Verdict.NO_PLACE):
             self._ask_the_way(act, connection, judgement)
@@ -255,11 +254,37 @@ class Acting:
                 return connection.call(wire.ACT, parts, within_s, act.cancel, act.request_id)
         except AnswerTimedOut as error:
             self._link.drop(connection)
-            raise ActAbandoned(f'step {act.step.number}: {error}') from error
+            act.sent_to = connection.instance
+            self._ask_after(act, str(error))
         except ConnectionLost as error:
             self._link.drop(connection)
             act.sent_to = connection.instance if error.sent else act.sent_to
             self._away(act, f'the connection was lost: {error}')
+
+    def _ask_after(self, act: _Act, why: str) -> NoReturn:
+        """
+        Ask what became of an act whose answer did not come in time.
+
+        One that runs is never sent again. One that does not is, under its own id, while its
+        observation is fresh: then the worker's answer is there, or the act never came.
+        """
+        try:
+            connection = self._link.connection(ASK_AFTER_S, act.cancel)
+            asked = {wire.ACT: pack(act.request_id)}
+            with act.cancel.calling(lambda: self._link.give_up(connection)):
+                reply = connection.call(wire.PING, asked, ASK_AFTER_S, act.cancel)
+        except (Unreachable, HandshakeRefused) as error:
+            self._away(act, f'{why}, and {error}')
+        except (ConnectionLost, AnswerTimedOut) as error:
+            self._link.drop(connection)
+            self._away(act, f'{why}, and {error}')
+        told = reply.body.get(wire.ACT)
+        running = told.get(wire.KEY_RUNNING) if isinstance(told, Mapping) else None
+        if running is False:
+            self._uploader.returned(act.step.number)
+            raise _Again(0.0)
+        still = ', and the act still runs' if running is True else ''
+        raise ActAbandoned(f'step {act.step.number}: {why}{still}: it is asked anew')
 
     def _take(self, question: Question, reply: Reply, round_trip_ms: float) -> Any:
         if wire.KEY_OUTPUTS not in reply.body:

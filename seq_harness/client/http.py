@@ -8,6 +8,7 @@ import io
 import threading
 import time
 from typing import Any
+from urllib.parse import urlencode
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.channel import Channel, dial
@@ -16,6 +17,7 @@ from seq_harness.client.opening import opened
 from seq_harness.client.packing import joined, map_of
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, Parts, Reply
 from seq_harness.contract import wire
+from seq_harness.contract.frames import pack_frames
 from seq_harness.contract.json_body import Contents, contents_of, JsonError, pack_json, unpack_json
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 
@@ -159,7 +161,7 @@ class HttpConnection:
                 # Tells a worker of our kind that we can send again what it lacks.
                 parts = {**parts, wire.KEY_REQUEST_ID: pack(request_id)}
         if method == wire.PING:
-            verb, target, body = 'GET', wire.PATH_PING, None
+            verb, target, body = 'GET', _ping_target(parts), None
         else:
             verb, target = 'POST', PATHS[method]
             kind, body = self._body(method, parts)
@@ -181,6 +183,8 @@ class HttpConnection:
         """
         Choose the form of a body: JSON, but for what holds bytes or arrays, and observations.
 
+        A robot-arm observation's frames go as bytes beside their JSON, where the worker reads it.
+
         Raises
         ------
         JsonError
@@ -195,6 +199,10 @@ class HttpConnection:
             return wire.MSGPACK_TYPE, map_of(parts)
         if contents is Contents.ARRAYS:
             self._say('lists', 'the worker reads no msgpack: arrays are sent as lists, slowly')
+        if method == wire.ACT and wire.FORMAT_FRAMES in self.formats:
+            framed = pack_frames(value)
+            if framed is not None:
+                return wire.FRAMES_TYPE, framed
         return wire.JSON_TYPE, pack_json(value)
 
     def _reply(self, head: HTTPResponse, data: bytes, request_id: str | None) -> Reply:
@@ -215,6 +223,11 @@ class HttpConnection:
             self.abort()
             raise ConnectionLost('another worker process answers on the connection', sent=True)
         return named
+
+
+def _ping_target(parts: Parts) -> str:
+    asked = {key: unpack(joined(part)) for key, part in parts.items()}
+    return f'{wire.PATH_PING}?{urlencode(asked)}' if asked else wire.PATH_PING
 
 
 def open_http(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Exchange:

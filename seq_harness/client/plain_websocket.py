@@ -154,7 +154,8 @@ class PlainWebsocket:
         except TimeoutError:
             self.abort()
             waited_s = max(0.0, deadline_s - began_s)
-            raise AnswerTimedOut(f'no answer came within {waited_s:.3g} s') from None
+            told_s = f'{waited_s:.0f}' if waited_s >= 10 else f'{waited_s:.2g}'
+            raise AnswerTimedOut(f'no answer came within {told_s} s') from None
         except (WebSocketException, OSError) as error:
             lost = AnswerTooLong if self._is_too_long(error) else ConnectionLost
             raise lost(self._told(error), sent=True) from error

@@ -48,6 +48,8 @@ class Judgement:
     text: str = ''
     """The remote type and message of what went wrong."""
     retry_after_s: float | None = None
+    never_ran: bool = False
+    """Whether the worker says that it did not take the act; a proxy's bare 503 does not."""
     resend_from: int = 0
     """The first observation that the worker lacks, as it counts."""
 
@@ -64,6 +66,7 @@ def judge(reply: Reply) -> Judgement:
         error.code,
         _text(error),
         _retry_after_s(error),
+        error.code is ErrorCode.UNAVAILABLE and 'code' in fields,
         _resend_from(error.details),
     )
 

@@ -57,6 +57,11 @@ KEY_ACTION_CHUNK = 'action_chunk'
 KEY_OBSERVATIONS = 'observations'
 KEY_STEPS = 'steps'
 
+KEY_RUNNING = 'running'
+KEY_ANSWERED = 'answered'
+KEY_FOR_S = 'for_s'
+"""What the answer to a ping tells of an act."""
+
 KEY_END = 'end'
 """A policy's own reason to end the episode, in its answer or in a row."""
 

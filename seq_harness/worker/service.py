@@ -225,7 +225,7 @@ class Worker:
     def _ping(self, body: Any) -> Mapping[str, Any]:
         request_id = body.get(wire.ACT) if isinstance(body, Mapping) else None
         if self._serving is None:
-            return {'act': {'running': False, 'answered': False}}
+            return {wire.ACT: {wire.KEY_RUNNING: False, wire.KEY_ANSWERED: False}}
         acts = self._serving.under_way(None)
         told: dict[str, Any] = {'oldest_act_s': self._age_s(acts[0])} if acts else {}
         if isinstance(request_id, str):
@@ -234,8 +234,9 @@ class Worker:
         else:
             asked, answered = acts, False
         if asked:
-            return {**told, 'act': {'running': True, 'for_s': self._age_s(asked[0])}}
-        return {**told, 'act': {'running': False, 'answered': answered}}
+            for_s = self._age_s(asked[0])
+            return {**told, wire.ACT: {wire.KEY_RUNNING: True, wire.KEY_FOR_S: for_s}}
+        return {**told, wire.ACT: {wire.KEY_RUNNING: False, wire.KEY_ANSWERED: answered}}
 
     def _age_s(self, act: Act) -> float:
         return (self._clock_ns() - act.taken_ns) / 1e9

@@ -15,6 +15,7 @@ from typing import Any
 
 from client.scripted_worker import Answer, Body, Drop, Held, Silence, SOON_S, Stale
 from seq_harness.contract import wire
+from seq_harness.contract.frames import unpack_frames
 from seq_harness.contract.json_body import pack_json, unpack_json
 from seq_harness.contract.msgpack import pack, unpack
 
@@ -34,8 +35,10 @@ class Posted:
     @property
     def body(self) -> dict[str, Any]:
         """Return what the body holds, by its content type."""
-        is_msgpack = self.headers[wire.HEADER_CONTENT_TYPE] == wire.MSGPACK_TYPE
-        body: dict[str, Any] = (unpack if is_msgpack else unpack_json)(self.raw)
+        kind = self.headers[wire.HEADER_CONTENT_TYPE]
+        if kind == wire.FRAMES_TYPE:
+            return unpack_frames(self.raw)
+        body: dict[str, Any] = (unpack if kind == wire.MSGPACK_TYPE else unpack_json)(self.raw)
         return body
 
 

@@ -141,9 +141,10 @@ def test_a_worker_that_says_that_it_did_not_run_an_act_is_asked_again(
     robot = robots(worker)
     worker.script(wire.ACT, BUSY, error(ErrorCode.UNAVAILABLE))
     assert robot.act() == {'seq': 0}
-    worker.script(wire.ACT, error(ErrorCode.TIMEOUT, 'still running'))
-    with pytest.raises(ActAbandoned, match='may have been run'):
-        robot.act()
+    for unknown in (error(ErrorCode.TIMEOUT, 'still running'), (503, {}), (502, {}), (504, {})):
+        worker.script(wire.ACT, unknown)
+        with pytest.raises(ActAbandoned, match='may have been run'):
+            robot.act()
 
 
 def test_an_answer_that_does_not_come_in_time_abandons_the_act(
@@ -154,6 +155,44 @@ def test_an_answer_that_does_not_come_in_time_abandons_the_act(
     worker.script(wire.ACT, Silence())
     with pytest.raises(ActAbandoned, match=r'no answer came within 0\.2 s'):
         robot.act()
+
+
+def test_an_act_that_does_not_run_is_sent_again_after_its_time(
+    workers: Workers, robots: Robots
+) -> None:
+    worker = workers()
+    robot = robots(worker, act_timeout_s=0.2)
+    worker.script(wire.ACT, Silence())
+    worker.script(wire.PING, (200, {'act': {'running': False, 'answered': True}}))
+    assert robot.act() == {'seq': 0}
+    asked = [worker.next(method) for method in (wire.ACT, wire.PING, wire.ACT)]
+    first, about, again = (one.body for one in asked)
+    assert first['request_id'] == about['act'] == again['request_id']
+
+
+@pytest.mark.parametrize('act', [{'running': True, 'for_s': 0.2}, {}, {'running': 'perhaps'}])
+def test_an_act_that_may_run_still_is_not_sent_again(
+    workers: Workers, robots: Robots, act: dict[str, Any]
+) -> None:
+    worker = workers()
+    robot = robots(worker, act_timeout_s=0.2)
+    worker.script(wire.ACT, Silence())
+    worker.script(wire.PING, (200, {'act': act}))
+    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.2 s'):
+        robot.act()
+    assert len(worker.pending(wire.ACT)) == 1
+
+
+def test_an_act_that_has_ended_goes_again_only_where_it_runs_once(
+    workers: Workers, robots: Robots
+) -> None:
+    worker = workers({'formats': []})
+    robot = robots(worker, act_timeout_s=0.2)
+    worker.script(wire.ACT, Silence())
+    worker.script(wire.PING, (200, {'act': {'running': False, 'answered': False}}))
+    with pytest.raises(ActAbandoned, match='may have been run'):
+        robot.act()
+    assert len(worker.pending(wire.ACT)) == 1
 
 
 def test_g34_a_late_answer_is_never_taken_for_another_acts(

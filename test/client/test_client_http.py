@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 import json
@@ -9,7 +10,7 @@ import threading
 from typing import Any
 
 from client.robot import Robot
-from client.scripted_http import Posted, ScriptedHttp
+from client.scripted_http import FORMATS, Posted, ScriptedHttp
 from client.scripted_worker import Drop, error, Held, Silence, SOON_S
 import numpy as np
 import pytest
@@ -200,6 +201,40 @@ def test_an_act_is_not_sent_again_after(https: Https, robots: Robots, answer: An
     assert len(acts(worker)) == 1
 
 
+ARM = {
+    'images': [{'view': 'front', 'data': b64encode(bytes(range(256))).decode()}],
+    'proprioception': {'gripper': [0.5]},
+    'instruction': 'go',
+}
+
+
+def test_the_frames_of_an_arm_go_as_bytes_to_a_worker_that_reads_them(
+    https: Https, robots: Robots
+) -> None:
+    worker = https(formats=(*FORMATS, wire.FORMAT_FRAMES))
+    robots(worker).act(ARM)
+    asked = worker.next(wire.PATH_ACT)
+    assert asked.headers[wire.HEADER_CONTENT_TYPE] == wire.FRAMES_TYPE
+    assert asked.raw.startswith(b'SQF1')
+    assert bytes(range(256)) in asked.raw
+    assert asked.body['inputs'] == ARM
+
+
+@pytest.mark.parametrize(
+    ('formats', 'observation'),
+    [(FORMATS, ARM), ((*FORMATS, wire.FORMAT_FRAMES), {**ARM, 'images': []})],
+    ids=['to a worker that reads none', 'without frames'],
+)
+def test_an_arms_observation_goes_as_json(
+    https: Https, robots: Robots, formats: tuple[str, ...], observation: dict[str, Any]
+) -> None:
+    worker = https(formats=formats)
+    robots(worker).act(observation)
+    asked = worker.next(wire.PATH_ACT)
+    assert asked.headers[wire.HEADER_CONTENT_TYPE] == wire.JSON_TYPE
+    assert asked.body['inputs'] == observation
+
+
 def test_missing_frames_are_posted_again_once_and_the_act_after_them(
     https: Https, robots: Robots
 ) -> None:
@@ -245,6 +280,19 @@ def test_an_answer_that_does_not_come_in_time_ends_its_connection(
         robot.act()
     assert robot.act() == {'seq': 1}
     assert len({one.connection for one in acts(worker)}) == 2
+
+
+def test_an_act_that_does_not_run_is_sent_again_after_its_time(
+    https: Https, robots: Robots
+) -> None:
+    worker = https()
+    robot = robots(worker, act_timeout_s=0.2)
+    worker.script(wire.PATH_ACT, Silence())
+    worker.script(wire.PATH_PING, (200, {'act': {'running': False, 'answered': True}}))
+    assert robot.act() == {'seq': 0}
+    first = worker.next(wire.PATH_ACT).headers[wire.HEADER_REQUEST_ID]
+    assert worker.next(wire.PATH_PING).target == f'/ping?act={first}'
+    assert worker.next(wire.PATH_ACT).headers[wire.HEADER_REQUEST_ID] == first
 
 
 def test_a_worker_that_is_gone_is_lost_in_time(https: Https, robots: Robots) -> None:
