@@ -18,9 +18,10 @@ from seq_harness.pipeline.playing import Playing
 from seq_harness.pipeline.stopping import StopOnInputs
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
-from seq_harness.playback.layers import Layers, PlayerLayer
+from seq_harness.playback.codec_parts import CodecRefused
+from seq_harness.playback.layers import Layers, Misplaced, PlayerLayer
 from seq_harness.playback.modes import RTC
-from seq_harness.playback.registry import from_json, resolve
+from seq_harness.playback.registry import from_json, PipelineRefused, resolve
 from seq_harness.playback.session import Observation
 from seq_harness.playback.taps import ChunkTap, RecordChunk, RoundTap
 from seq_harness.playback.uplink import PolicyScope
@@ -142,7 +143,10 @@ class Pipeline:
             robot |= self._playing.absolute
         if self.joint_map is not None:
             robot |= self.joint_map
-        layers = resolve(from_json(self._settings['layers']), robot)
+        try:
+            layers = resolve(from_json(self._settings['layers']), robot)
+        except (PipelineRefused, Misplaced, CodecRefused) as error:
+            raise type(error)(f"parameter 'layers': {error}") from error
         if self.shadow is not None:
             layers = RoundTap(self.shadow.record, 'preview_distance') | layers
         inputs = self._settings.inputs

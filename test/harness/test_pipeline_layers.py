@@ -90,7 +90,7 @@ def test_a_declared_camera_is_fitted_behind_a_new_name() -> None:
 def test_wrong_layers_fail_before_anything_moves(
     layers: list[dict[str, Any]], error: type[Exception], reason: str
 ) -> None:
-    with pytest.raises(error, match=reason):
+    with pytest.raises(error, match=f"^(parameter 'layers': |layer 'rename').*{reason}"):
         pipeline(*layers)
 
 
