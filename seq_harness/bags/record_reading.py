@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcap.exceptions import McapError
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 from pydantic import TypeAdapter, ValidationError
@@ -128,7 +127,8 @@ def _items(stream: BinaryIO, path: Path) -> Iterator[Any]:
                 yield _item(found, channels[found.channel_id], schemas)
     except ValidationError as error:
         raise BagError(f'{path} holds what this version does not read: {error}') from error
-    except (McapError, ValueError, KeyError) as error:
+    except Exception as error:
+        # What is cut off or damaged is refused by errors of many libraries.
         yield f'{type(error).__name__}: {error}'.rstrip(': ')
 
 

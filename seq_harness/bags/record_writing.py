@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 import json
+import logging
 from pathlib import Path
 import threading
 import time
@@ -17,6 +18,8 @@ from seq_harness.bags.record_format import Begin, Clocks, End, KINDS, TOPICS
 from seq_harness.bags.record_shaping import Cdr, Shaping
 from seq_harness.bags.records import BagError
 
+logger = logging.getLogger(__name__)
+
 LOOK_S = 0.05
 """How often the writing thread looks for what waits; nobody has to wake it."""
 
@@ -27,6 +30,8 @@ CHUNK_BYTES = 128 << 10
 """After so many bytes a chunk is written, however short that took."""
 
 CLOCKS_S = 1.0
+
+CLOSE_WITHIN_S = 5.0
 
 MOST_WAITING = 4000
 """What may wait for the disk, in items: some ten seconds of a node with one camera."""
@@ -117,9 +122,11 @@ class RecordWriter:
         }
 
     def close(self) -> None:
-        """Write what waits and the end, and close the file."""
+        """Write what waits and the end, and close the file; never waits long for a disk."""
         self._closing.set()
-        self._thread.join()
+        self._thread.join(CLOSE_WITHIN_S)
+        if self._thread.is_alive():
+            logger.error('%s was not ended within %g s', self.path, CLOSE_WITHIN_S)
 
     def _run(self) -> None:
         try:

@@ -199,6 +199,17 @@ def test_a_setpoint_at_another_instant_is_a_difference(bag: Path, tmp_path: Path
     assert (difference.round, difference.topic) == (moved.round, 'setpoint/arm')
 
 
+def test_a_round_that_wants_to_come_back_at_another_instant_is_a_difference(
+    bag: Path, tmp_path: Path
+) -> None:
+    _, record = _recorded(bag, tmp_path)
+    held = record.rounds[20]
+    record.rounds[20] = replace(held, resume_ns=(held.resume_ns or 0) + 1)
+    difference = replay_exact(record).difference
+    assert difference is not None
+    assert (difference.round, difference.topic) == (20, 'record/round')
+
+
 @pytest.mark.parametrize(
     ('change', 'topic'),
     [({'seam_rows': 0}, 'setpoint/arm'), ({'asking': 'drain'}, 'record/round')],

@@ -31,6 +31,7 @@ class Rig:
         self.path = folder / 'run.mcap'
         self.seen: list[list[float]] = []
         watcher.node.create_subscription(Float64MultiArray, TOPIC, self._keep, 100)
+        self._manual = watcher.node.create_publisher(Float64MultiArray, '/harness/manual/arm', 1)
         self._instruction = watcher.node.create_publisher(String, '/harness/instruction', 1)
 
     def _keep(self, message: Float64MultiArray) -> None:
@@ -71,6 +72,10 @@ class Rig:
     def instruct(self, text: str) -> None:
         """Publish an instruction."""
         self._instruction.publish(String(data=text))
+
+    def by_hand(self, values: list[float]) -> None:
+        """Publish a manual command."""
+        self._manual.publish(Float64MultiArray(data=values))
 
     def closed(self) -> RunRecord:
         """End the node as Ctrl-C does, and read what it left."""
@@ -143,6 +148,24 @@ def test_a_closed_record_holds_what_was_asked_and_answered_and_replays_exactly(r
     causes = {cause for item in record.rounds for cause in item.woken}
     assert {'answer', 'request'} <= causes
     assert all(data[:3] == b'\xff\xd8\xff' for _, _, data in record.frames())
+
+
+def test_manual_commands_are_replayed_too(rig: Rig) -> None:
+    rig.begin('Reach', 'manual_commands:=true')
+    rig.more_setpoints(10)
+    assert rig.watcher.call('take_over') == ''
+    rig.standing('taken_over')
+    count = len(rig.seen)
+    by_hand = [value + 0.001 for value in rig.seen[-1]]
+    rig.by_hand(by_hand)
+    rig.until(lambda: len(rig.seen) > count, 5.0, 'the manual command')
+    assert rig.watcher.call('resume') == ''
+    rig.more_setpoints(3)
+    record = rig.closed()
+    _same(record)
+    sent = next(item for item in record.setpoints if item.values == by_hand)
+    assert sent.due_ns is None
+    assert 'command' in {item.name for item in record.requests if item.accepted}
 
 
 @pytest.mark.parametrize(
