@@ -10,16 +10,23 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from seq_harness.inputs import Snapshot
 from seq_harness.messages.commands import COMMANDS
+from seq_harness.ros.beats import STANDING
 from seq_harness.ros.findings import fault, Finding, ok, warning
 from seq_harness.ros.message_types import message_class, TypeMissing
 from seq_harness.ros.ownership import node_name
 from seq_harness.ros.spinning import spin
 from seq_harness.settings import ChannelSettings, Settings
-from seq_harness.settings.output_types import FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY
+from seq_harness.settings.output_types import ACTIONS, FLOAT64_MULTI_ARRAY, JOINT_TRAJECTORY
 
 LIST_CONTROLLERS = 'controller_manager_msgs/srv/ListControllers'
 
+STATUS = '/_action/status'
+"""What the topic is called, below an action, on which its server tells of its goals."""
+
 ANSWER_WITHIN_S = 2.0
+
+ACTION, SEND_GOAL = '_action', '/_action/send_goal'
+"""How the types of channels end whose values are goals, and the service that takes a goal."""
 
 TAKES = {
     'joint_trajectory_controller': JOINT_TRAJECTORY,
@@ -41,6 +48,31 @@ class Controller(Protocol):
 
 def command_findings(node: Node, channel: ChannelSettings, preview: bool) -> Iterator[Finding]:
     """Say who listens to a command topic, and who else commands there (G45)."""
+    if preview:
+        yield ok(
+            f'channel {channel.name}',
+            'preview is set: setpoints go to ~/preview/ and nothing moves',
+        )
+    yield from (_goals if channel.type.endswith(ACTION) else _setpoints)(node, channel)
+
+
+def _goals(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
+    """Say whether an action server is there to take goals."""
+    subject, full = f'channel {channel.name}', node.resolve_topic_name(channel.topic)
+    if f'{full}{SEND_GOAL}' in dict(node.get_service_names_and_types()):
+        yield ok(subject, f'{full} is an action that takes goals')
+    else:
+        yield warning(
+            subject,
+            f'no action server takes goals on {full}',
+            'load and activate the controller, or correct channels.<name>.topic',
+        )
+
+
+def _setpoints(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
+    if channel.type in ACTIONS:
+        yield from _action_findings(node, channel)
+        return
     subject, topic = f'channel {channel.name}', channel.topic
     full, wanted = node.resolve_topic_name(topic), COMMANDS[channel.type].message
     try:
@@ -79,8 +111,24 @@ def command_findings(node: Node, channel: ChannelSettings, preview: bool) -> Ite
             f'nobody listens to {full}',
             'load and activate the controller, or correct channels.<name>.topic',
         )
-    if preview:
-        yield ok(subject, 'preview is set: setpoints go to ~/preview/ and nothing moves')
+
+
+def _action_findings(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
+    """Say who serves the action of a gripper; its servers publish the status of their goals."""
+    subject, full = f'channel {channel.name}', node.resolve_topic_name(channel.topic)
+    try:
+        message_class(ACTIONS[channel.type])
+    except TypeMissing as error:
+        yield fault(subject, str(error), 'install it, or choose another channels.<name>.type')
+    servers = sorted(set(map(node_name, node.get_publishers_info_by_topic(f'{full}{STATUS}'))))
+    if servers:
+        yield ok(subject, f'the action {full} is served by {", ".join(servers)}')
+    else:
+        yield fault(
+            subject,
+            f'nobody serves the action {full}',
+            'load and activate the gripper controller, or correct channels.<name>.topic',
+        )
 
 
 def state_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]:
@@ -113,11 +161,11 @@ def _measured(channel: ChannelSettings, values: dict[str, float]) -> Iterator[Fi
 
 def safety_findings(node: Node, settings: Settings) -> Iterator[Finding]:
     """Say whether what must speak before anything moves is there."""
-    for name, needed in (
-        ('stop_topic', settings['require_heartbeat']),
-        ('deadman_topic', True),
+    for name, topic, needed in (
+        ('stop_topic', settings['stop_topic'], settings['require_heartbeat']),
+        ('deadman_topic', settings['deadman_topic'], True),
+        ('watchdog', f'~/{STANDING}' if settings['require_watchdog'] else '', True),
     ):
-        topic = settings[name]
         if not topic:
             continue
         if node.get_publishers_info_by_topic(topic):

@@ -305,10 +305,12 @@ def test_a_deadman_and_a_heartbeat_that_nobody_publishes_are_faults(
     arm = composed.arm()
     arm.create_publisher(Bool, 'held', 1)
     composed.spin()
-    _, found = check('--json', deadman_topic='hold_me', stop_topic='stop', require_heartbeat=True)
+    wanted = {'require_heartbeat': True, 'require_watchdog': True}
+    _, found = check('--json', deadman_topic='hold_me', stop_topic='stop', **wanted)
     assert [text.partition(',')[0] for text in said(found, 'FAULT', 'safety')] == [
         'nobody publishes /stop',
         'nobody publishes /hold_me',
+        'nobody publishes /harness/watchdog',
     ]
     _, found = check('--json', '--seconds', '3', deadman_topic='held', stop_topic='stop')
     assert said(found, 'OK', 'safety') == ['deadman_topic /held is published']
