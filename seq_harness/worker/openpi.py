@@ -82,7 +82,8 @@ class OpenpiConnection:
         try:
             async for message in self._socket:
                 took(request)
-                self._asked.put_nowait((self._take(message), time.monotonic_ns()))
+                came_ns = time.monotonic_ns()
+                self._asked.put_nowait((self._take(message), came_ns))
             if self._refused:
                 await answering
         finally:

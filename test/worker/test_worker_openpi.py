@@ -207,6 +207,8 @@ def test_whoever_leaves_takes_back_what_was_not_begun() -> None:
             assert gate.entered.acquire(timeout=PATIENCE_S)
             second.send(pack({}))
             second.send(pack({}))
+        # Its answer comes after the worker has let go of whoever left before it.
+        assert get(url, '/healthz')[0] == 200
         gate.leave.release()
         with opened(url) as (third, _):
             third.send(pack({}))
