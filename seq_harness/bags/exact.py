@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from seq_harness.bags.record_values import declaration_of, settings_of
 from seq_harness.bags.records import BagError
 from seq_harness.bags.setpoint_hash import SetpointHash
 from seq_harness.bags.taping import taped, taped_start, TapedRequests, TapedScope
+from seq_harness.bags.versions import versions
 from seq_harness.harness import Harness, Limits, OnInstruction, Opened, Parts
 from seq_harness.inputs import Inputs
 from seq_harness.outputs import Output, Outputs
@@ -41,6 +43,8 @@ class Exact:
     """Why the last episode ended; empty where the record breaks off before."""
     broken: str
     """How the record breaks off; what is whole before was replayed."""
+    elsewhere: dict[str, tuple[str, str]]
+    """What was otherwise when it was recorded: a name, then and here."""
 
 
 def replay_exact(record: RunRecord | Path | str) -> Exact:
@@ -117,6 +121,7 @@ class _Replay:
             said,
             self._harness.report().reason if self._idle and difference is None else '',
             self._record.broken,
+            _elsewhere(self._record.begin.versions),
         )
 
     def _turn(self, prepared_ns: int | None, ended: str) -> int | None:
@@ -178,6 +183,11 @@ def _outputs(settings: Settings, period_ns: int, tape: GivingTape) -> Outputs:
         return Output(lambda value: serialised(encode(value)), lambda message: None)
 
     return Outputs({item.name: output(item) for item in settings.channels})
+
+
+def _elsewhere(then: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    pairs = {name: (then.get(name, ''), here) for name, here in versions().items() if here}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def _hash_of(record: RunRecord) -> str:

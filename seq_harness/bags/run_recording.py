@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
-import os
 from pathlib import Path
-import platform
 from typing import Any
 
-import numpy as np
 from seq_harness.bags.record_format import (
     Arrived,
     Begin,
@@ -26,6 +22,7 @@ from seq_harness.bags.record_values import pack_declaration, pack_settings, pack
 from seq_harness.bags.record_writing import free_path, RecordWriter
 from seq_harness.bags.taping import taped, taped_start, TapedScope
 from seq_harness.bags.unrecorded import Unrecorded
+from seq_harness.bags.versions import versions
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Start
 from seq_harness.harness import Harness, Parts, RequestAnswer, State
@@ -73,8 +70,8 @@ class RunRecorder(Unrecorded):
             VERSION,
             clocks,
             period_ns,
-            _versions(),
-            pack_settings(settings),
+            versions(),
+            pack_settings(_told(settings)),
             pack_declaration(declaration),
             instruction,
             images.value,
@@ -165,15 +162,13 @@ class RunRecorder(Unrecorded):
         )
 
 
-def _versions() -> dict[str, str]:
-    try:
-        ours = version('seq_harness')
-    except PackageNotFoundError:
-        ours = 'unknown'
-    return {
-        'seq_harness': ours,
-        'python': platform.python_version(),
-        'numpy': np.__version__,
-        'machine': f'{platform.system()} {platform.machine()}',
-        'ros_distro': os.environ.get('ROS_DISTRO', ''),
-    }
+def _told(settings: Settings) -> Settings:
+    """Leave out of addresses what may be a secret."""
+    told = {name: _address(settings[name]) for name in ('worker_url', 'gateway_url')}
+    return replace(settings, general={**settings.general, **told})
+
+
+def _address(url: str) -> str:
+    """Return an address without its user and password."""
+    scheme, mark, rest = url.partition('://')
+    return f'{scheme}{mark}{rest.rpartition("@")[2]}' if mark else url

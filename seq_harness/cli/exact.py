@@ -41,6 +41,8 @@ def tell_exact(path: Path, file: Path | None) -> int:
 def _verdict(exact: Exact) -> int:
     if exact.difference is not None:
         print(f'replay: the first difference: {exact.difference}', file=sys.stderr)
+        for name, (then, here) in exact.elsewhere.items():
+            print(f'replay: recorded with {name} {then}; here is {here}', file=sys.stderr)
         return DIFFERENT
     if exact.hash != exact.recorded_hash:
         print('replay: the hashes differ, though no setpoint does', file=sys.stderr)

@@ -262,6 +262,14 @@ def test_a_record_never_replaces_another(bag: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ['run-2.mcap', 'run.mcap']
 
 
+def test_a_password_in_an_address_is_not_recorded(bag: Path, tmp_path: Path) -> None:
+    url = 'ws://robot:secret@127.0.0.1:9'
+    _, record = _recorded(bag, tmp_path, worker_url=url)
+    assert record.begin.settings['general']['worker_url'] == 'ws://127.0.0.1:9'
+    assert b'secret' not in record.path.read_bytes()
+    assert 'secret' not in str(record.begin)
+
+
 def test_the_same_setpoints_go_out_recorded_or_not(bag: Path, tmp_path: Path) -> None:
     plain = replay(bag, parameters(camera=True), Follow(), ReplayOptions(cost=COST))
     run, _ = _recorded(bag, tmp_path)

@@ -12,6 +12,7 @@ import sys
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 from mcap.writer import Writer
+import numpy as np
 import pytest
 from seq_harness.bags import charged, replay, ReplayOptions
 from seq_harness.cli import replay as command
@@ -68,6 +69,8 @@ def test_the_first_difference_is_told_with_its_round_and_topic(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def change(topic: str, sequence: int, data: bytes) -> bytes:
+        if topic == 'record/begin':
+            return data.replace(np.__version__.encode(), b'1.0.0')
         late = topic == 'setpoint/arm' and sequence >= 4
         return data[:-1] + bytes([data[-1] ^ 0x80]) if late else data
 
@@ -75,6 +78,7 @@ def test_the_first_difference_is_told_with_its_round_and_topic(
     assert command.main(['--exact', str(changed)]) == 1
     errors = capsys.readouterr().err
     assert re.search(r'first difference: round \d+, setpoint/arm: expected .*; came ', errors)
+    assert f'recorded with numpy 1.0.0; here is {np.__version__}' in errors
 
 
 def test_a_copy_that_changes_nothing_is_the_same(record: Path, tmp_path: Path) -> None:
