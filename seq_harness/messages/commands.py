@@ -243,6 +243,16 @@ def _gripper_command(item: Channel, period_ns: int, library: Library) -> Fill:
     return lambda message, value: fill_gripper_command(message, value, item.max_effort)
 
 
+def _parallel_gripper(item: Channel, period_ns: int, library: Library) -> Fill:
+    effort = [item.max_effort] * len(item.joints) if item.max_effort else []
+
+    def fill(message: Any, value: Any) -> None:
+        fill_joint_state(message, item.joints, 'position', value)
+        message.effort = container_of(message)(effort)
+
+    return fill
+
+
 COMMANDS: dict[str, Command] = {
     'float64_multi_array': Command('std_msgs/msg/Float64MultiArray', _multi_array),
     'joint_trajectory': Command('trajectory_msgs/msg/JointTrajectory', _trajectory),
@@ -252,5 +262,10 @@ COMMANDS: dict[str, Command] = {
     'joint_jog': Command('control_msgs/msg/JointJog', _joint_jog, stamped=True),
     'float64': Command('std_msgs/msg/Float64', _float64),
     'gripper_command': Command('control_msgs/msg/GripperCommand', _gripper_command),
+    # An action's goal holds this message.
+    'gripper_action': Command('control_msgs/msg/GripperCommand', _gripper_command),
+    'parallel_gripper_action': Command(
+        'sensor_msgs/msg/JointState', _parallel_gripper, stamped=True
+    ),
 }
 """The type of a channel to what it sends."""

@@ -12,8 +12,10 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_policy_name_from_kind
 from rclpy.time import Time
+from seq_harness.harness import Report, State
 from seq_harness.inputs import Verdict
 from seq_harness.outputs import Output, Outputs
+from seq_harness.ros.gripper_action import GripperAction
 from seq_harness.ros.message_types import message_class
 from seq_harness.ros.ownership import Ownership
 from seq_harness.ros.rejections import RejectionWatch
@@ -21,6 +23,10 @@ from seq_harness.ros.subscribing import Tell
 from seq_harness.ros.topics import output, setpoint_publisher
 from seq_harness.ros.watchdog_link import WatchdogLink
 from seq_harness.settings import ChannelSettings, Settings
+from seq_harness.settings.output_types import ACTIONS
+
+PLAYED_OUT = 'policy:'
+"""How the reason of an episode begins that ended as its policy wished."""
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
@@ -48,23 +54,20 @@ class Commanding:
         self._node = node
         self._tell = tell
         self._stamp_ns = stamp_ns
-        made = {}
+        self._episode = 0
+        self._preview: bool = settings['preview']
+        self._grippers: dict[str, GripperAction] = {}
+        self._published: list[tuple[ChannelSettings, Publisher]] = []
+        self.watchdog: WatchdogLink | None = None
         with ExitStack() as parts:
-            publishers: list[Publisher] = []
-            for item in settings.channels:
-                publisher = setpoint_publisher(node, item, settings['preview'], self._events(item))
-                parts.callback(node.destroy_publisher, publisher)
-                publishers.append(publisher)
-                made[item.name] = output(publisher, item, period_ns, self._stamp)
-                if item.controller_state and not settings['preview']:
-                    made[item.name] = self._watched(item, made[item.name], parts)
-            self.watchdog: WatchdogLink | None = None
+            self.outputs = Outputs(
+                {item.name: self._output(item, period_ns, parts) for item in settings.channels}
+            )
             if settings['require_watchdog']:
-                channels = list(zip(settings.channels, publishers, strict=True))
-                self.watchdog = WatchdogLink(node, channels, period_ns / 1e9)
+                self.watchdog = WatchdogLink(node, self._published, period_ns / 1e9)
                 parts.callback(self.watchdog.close)
             self._parts = parts.pop_all()
-        self.outputs = Outputs(made)
+        publishers = [publisher for _, publisher in self._published]
         policy = settings['on_other_publisher']
         self.ownership = Ownership(node, publishers, policy, self._known)
 
@@ -72,7 +75,24 @@ class Commanding:
         """Say why an episode may not start now; empty if it may."""
         # A watchdog that is silent counts among the others.
         unwatched = '' if self.watchdog is None else self.watchdog.refusal()
-        return unwatched or self.ownership.refusal()
+        unserved = (gripper.refusal() for gripper in self._grippers.values())
+        return unwatched or self.ownership.refusal() or next(filter(None, unserved), '')
+
+    def changed(self, report: Report) -> None:
+        """Have grippers that take goals stand where an episode is held or cut short."""
+        began, self._episode = report.number != self._episode, report.number
+        played_out = report.state is State.IDLE and report.reason.startswith(PLAYED_OUT)
+        for gripper in self._grippers.values():
+            if began:
+                gripper.forget()
+            if report.state not in (State.WAITING, State.RUNNING) and not played_out:
+                gripper.halt()
+
+    def figures(self) -> dict[str, Any]:
+        """Return the goals of grippers by what became of them, under `grippers`, if any."""
+        if not self._grippers:
+            return {}
+        return {'grippers': {name: dict(each.counts) for name, each in self._grippers.items()}}
 
     def watch(self, stop: Callable[[str], object]) -> None:
         """Look for other publishers from now on; `stop` ends the episode for a reason."""
@@ -81,6 +101,19 @@ class Commanding:
     def close(self) -> None:
         """Close all publishers."""
         self._parts.close()
+
+    def _output(self, item: ChannelSettings, period_ns: int, parts: ExitStack) -> Output:
+        if item.type in ACTIONS and not self._preview:
+            gripper = self._grippers[item.name] = GripperAction(self._node, item, self._tell)
+            parts.callback(gripper.close)
+            return output(gripper, item, period_ns, self._stamp)
+        publisher = setpoint_publisher(self._node, item, self._preview, self._events(item))
+        parts.callback(self._node.destroy_publisher, publisher)
+        self._published.append((item, publisher))
+        made = output(publisher, item, period_ns, self._stamp)
+        if item.controller_state and not self._preview:
+            return self._watched(item, made, parts)
+        return made
 
     def _known(self) -> frozenset[str]:
         return frozenset() if self.watchdog is None else self.watchdog.endpoints

@@ -116,6 +116,7 @@ class LiveLoop:
         report = self.harness.report()
         self._said = report.number, report.state is not State.IDLE, self._sent_by_hand()
         self._beat()
+        self.commanding.changed(report)
 
     def _beat(self) -> None:
         watchdog = self.commanding.watchdog

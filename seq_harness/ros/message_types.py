@@ -15,7 +15,7 @@ class TypeMissing(LookupError):
 
 def message_class(kind: str) -> Any:
     """
-    Return the class of a type such as `sensor_msgs/msg/JointState`.
+    Return the class of a type such as `sensor_msgs/msg/JointState`, or of an action.
 
     Raises
     ------
@@ -23,9 +23,10 @@ def message_class(kind: str) -> Any:
         Its package, or the type in it, is not there.
 
     """
-    package, _, name = kind.partition('/msg/')
+    package = kind.partition('/')[0]
     try:
-        return getattr(import_module(f'{package}.msg'), name)
+        _, group, name = kind.split('/')
+        return getattr(import_module(f'{package}.{group}'), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise TypeMissing(
             f'the type {kind} is not installed here ({error}); install ros-*-{package}'

@@ -365,6 +365,7 @@ class HarnessNode(LifecycleNode):
             'scheduling': loop.paced.scheduling,
             'preview': self.settings['preview'],
             **loop.recording.figures(),
+            **loop.commanding.figures(),
             **({} if shadow is None else {'preview_distance': shadow.figures()}),
             **({} if manual is None else {'manual': dict(manual.counts)}),
             **self.process_facts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
@@ -47,8 +47,18 @@ def setpoint_publisher(
     return node.create_publisher(kind, topic, SETPOINT_QOS, event_callbacks=events)
 
 
+class Sends(Protocol):
+    """What takes the messages of a channel."""
+
+    def publish(self, message: Any) -> None:
+        """Take a message."""
+
+
 def output(
-    publisher: Publisher, item: ChannelSettings, period_ns: int, stamp: Stamp | None = None
+    publisher: Publisher | Sends,
+    item: ChannelSettings,
+    period_ns: int,
+    stamp: Stamp | None = None,
 ) -> Output:
     """
     Return how a channel's value becomes a message; a row is to be reached in `period_ns`.

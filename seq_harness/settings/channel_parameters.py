@@ -49,8 +49,12 @@ CHANNEL = (
         'header names.',
     ),
     Parameter(
-        'max_effort', Kind.DOUBLE, 0.0, 'For gripper_command: the most effort to close with, in N '
-        'or Nm; 0 leaves that to the gripper.', 0.0,
+        'max_effort', Kind.DOUBLE, 0.0, 'For grippers: the most effort to close with, in N or Nm; '
+        '0 leaves that to the gripper.', 0.0,
+    ),
+    Parameter(
+        'goal_change', Kind.DOUBLE, 0.002, 'For gripper actions: how far a value must be from the '
+        'last goal for a new goal to be sent, in m or rad.', 0.0,
     ),
     Parameter(
         'controller_state', Kind.STRING, '', 'For joint_trajectory: the topic on which the '

@@ -18,10 +18,24 @@ OUTPUT_KINDS: dict[str, tuple[str, ...]] = {
     'joint_jog': ('velocity', 'delta'),
     'float64': _JOINTS,
     'gripper_command': ('position', 'binary'),
+    'gripper_action': ('position', 'binary'),
+    'parallel_gripper_action': ('position', 'binary'),
 }
 """Type to the kinds of channels that it can carry."""
 
-WIDTHS = {'pose_stamped': 7, 'twist_stamped': 6, 'float64': 1, 'gripper_command': 1}
+ACTIONS = {
+    'gripper_action': 'control_msgs/action/GripperCommand',
+    'parallel_gripper_action': 'control_msgs/action/ParallelGripperCommand',
+}
+"""The types whose values are goals, and the action of each; their topic is the action's name."""
+
+WIDTHS = {
+    'pose_stamped': 7,
+    'twist_stamped': 6,
+    'float64': 1,
+    'gripper_command': 1,
+    'gripper_action': 1,
+}
 """Type to the number of values that a message of it holds."""
 
 POSE_WIDTHS = {'lower': 3, 'upper': 3, 'max_velocity': 2}

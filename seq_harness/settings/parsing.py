@@ -68,6 +68,7 @@ class ChannelSettings:
     time_from_start_s: float
     frame: str
     max_effort: float
+    goal_change: float
     controller_state: str
     kind: str
     delta_of: str

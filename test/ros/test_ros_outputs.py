@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros import topics
+from seq_harness.ros.gripper_action import GripperAction
 from seq_harness.settings.parameters import SettingsError
 from support.robots import MS, settings_of
 
@@ -102,6 +103,26 @@ def test_a_message_that_is_not_installed_is_named_with_its_package() -> None:
     )
     with pytest.raises(LookupError, match=r'control_msgs.*install ros-\*-control_msgs'):
         encoded(settings, [0.0, 0.0])
+
+
+@pytest.mark.skipif(find_spec('control_msgs') is not None, reason='control_msgs is installed')
+def test_an_action_that_is_not_installed_is_named_with_its_package() -> None:
+    node: Any = None
+    settings = settings_of_plain(
+        input_names=['state'],
+        inputs__state__topic='joint_states',
+        inputs__state__type='joint_state',
+        inputs__state__joints=['finger'],
+        channels__arm__type='gripper_action',
+        channels__arm__state='state',
+        channels__arm__joints=['finger'],
+        channels__arm__lower=[0.0],
+        channels__arm__upper=[1.0],
+        channels__arm__max_velocity=[1.0],
+    )
+    said = r'control_msgs/action/GripperCommand .*install ros-\*-control_msgs'
+    with pytest.raises(LookupError, match=said):
+        GripperAction(node, settings.channels[0], print)
 
 
 @pytest.mark.parametrize(
