@@ -79,7 +79,7 @@ class RunRecorder(Unrecorded):
         )
         offset_ns = clocks.ros_ns - clocks.t_ns
         shaping = Shaping(settings, images, serialise, lambda t_ns: t_ns + offset_ns)
-        self.path = free_path(Path(path))
+        self.path = free_path(Path(path).expanduser())
         self._writer = RecordWriter(self.path, begin, shaping, self._clocks, may_wait=may_wait)
         self._tape = RecordingTape(self._writer.put, now_ns)
 
