@@ -44,14 +44,14 @@ class Facts:
 
 def array(facts: Facts, stamp: Time) -> DiagnosticArray:
     """
-    Return a status for each of: the episode, the inputs, the worker, and the setpoints.
+    Return a status for each of: the episode, the inputs, the worker, the setpoints, the record.
 
     ERROR where nothing can be played until somebody acts, WARN where something is amiss, else OK.
     """
     report, figures = facts.report, dict(facts.report.figures)
     timing = {name: figures.pop(name, None) for name in _TIMING}
-    policy = facts.more.get('policy', {})
-    others = {name: value for name, value in facts.more.items() if name != 'policy'}
+    others = dict(facts.more)
+    policy, record = others.pop('policy', {}), others.pop('record', None)
     told = {'state': report.state.value, 'episode': report.number, **others, **figures}
     found = DiagnosticArray(
         status=[
@@ -61,6 +61,8 @@ def array(facts: Facts, stamp: Time) -> DiagnosticArray:
             _status(facts, 'setpoints', _setpoints(timing, figures), timing),
         ]
     )
+    if record is not None:
+        found.status.append(_status(facts, 'record', _record(record), record))
     found.header.stamp = stamp
     return found
 
@@ -116,6 +118,15 @@ def _setpoints(timing: Mapping[str, Any], figures: Mapping[str, Any]) -> Level:
     if figures.get('starved_s', 0) > STARVED_S:
         return DiagnosticStatus.WARN, f'without rows for {figures["starved_s"]:g} s so far'
     return DiagnosticStatus.OK, 'punctual'
+
+
+def _record(record: Mapping[str, Any]) -> Level:
+    if 'error' in record:
+        return DiagnosticStatus.WARN, f'nothing is recorded any more: {record["error"]}'
+    dropped = sum(record['dropped'].values())
+    if dropped:
+        return DiagnosticStatus.WARN, f'the record lacks {dropped} items: the disk is too slow'
+    return DiagnosticStatus.OK, 'whole'
 
 
 def flat(values: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:

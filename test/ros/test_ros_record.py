@@ -9,6 +9,7 @@ import re
 import signal
 import time
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import pytest
 from seq_harness.bags.exact import replay_exact
 from seq_harness.bags.record_reading import read_record, RunRecord
@@ -31,11 +32,16 @@ class Rig:
         self.path = folder / 'run.mcap'
         self.seen: list[list[float]] = []
         watcher.node.create_subscription(Float64MultiArray, TOPIC, self._keep, 100)
+        self.levels: dict[str, bytes] = {}
+        watcher.node.create_subscription(DiagnosticArray, '/diagnostics', self._note, 10)
         self._manual = watcher.node.create_publisher(Float64MultiArray, '/harness/manual/arm', 1)
         self._instruction = watcher.node.create_publisher(String, '/harness/instruction', 1)
 
     def _keep(self, message: Float64MultiArray) -> None:
         self.seen.append(list(message.data))
+
+    def _note(self, message: DiagnosticArray) -> None:
+        self.levels.update((status.name, status.level) for status in message.status)
 
     def start(self, policy: str = 'Reach', *parameters: str) -> None:
         """Start a worker, and a harness with it."""
@@ -130,6 +136,8 @@ def test_a_closed_record_holds_what_was_asked_and_answered_and_replays_exactly(r
     assert rig.watcher.call('replan') == ''
     rig.more_setpoints(20)
     assert rig.watcher.figures['record']['dropped'] == {}
+    rig.until(lambda: 'harness: record' in rig.levels, 5.0, 'the diagnostics of the record')
+    assert rig.levels['harness: record'] == DiagnosticStatus.OK
     assert rig.watcher.call('stop') == ''
     rig.until(lambda: rig.watcher.reason == 'stop', 5.0, 'the stop')
     assert rig.watcher.call('start') == ''
