@@ -142,7 +142,7 @@ class Shaping:
             if found.form is Form.NUMBERS:
                 yield self._state(name, sample)
             return
-        data = memoryview(getattr(sample.value, 'data', b'')).cast('B')
+        data = _bytes_of(sample.value)
         whole = self._images is Images.ALL
         sha256 = hashlib.sha256(data).hexdigest() if whole else ''
         yield record_format.Sample(
@@ -204,6 +204,14 @@ class Shaping:
         message.data = np.frombuffer(data, np.uint8)
         made = serialised(message)
         yield Cdr(f'{FRAME_TOPIC}{key}', IMAGE, act.number, act.began_ns, made)
+
+
+def _bytes_of(message: Any) -> memoryview:
+    """Return the bytes of an image's message; none where a type of others has them elsewhere."""
+    try:
+        return memoryview(getattr(message, 'data', b'')).cast('B')
+    except (TypeError, ValueError):
+        return memoryview(b'')
 
 
 def _packed(value: Any) -> Any:
