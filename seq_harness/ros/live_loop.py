@@ -108,7 +108,7 @@ class LiveLoop:
 
     @property
     def request_id(self) -> str:
-        """What the newest act is called on the wire; empty where that has no ids."""
+        """Return what the newest act is called on the wire; empty where that has no ids."""
         return str(getattr(self._scope, 'request_id', ''))
 
     def changed(self) -> None:

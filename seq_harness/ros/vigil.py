@@ -9,6 +9,9 @@ from seq_harness.ros.beats import Beat
 SILENT_PERIODS, LEAST_TIMEOUT_S = 3, 0.1
 """A harness silent for so many row periods is dead or frozen; for less than 0.1 s it may wait."""
 
+IDLE_LOOK_NS = 100_000_000
+"""How often a harness that moves nothing is looked at."""
+
 GONE_NS = 1_000_000_000
 """A harness that moves nothing is gone after a silence of so long; nothing hangs on it."""
 
@@ -39,7 +42,7 @@ class Vigil:
     """
 
     def __init__(self, look_ns: int, timeout_s: float = 0.0) -> None:
-        """`look` is called every `look_ns`; `timeout_s` 0 goes by the period of the rows."""
+        """`look_ns` lies between two looks at least; `timeout_s` 0 goes by the rows' period."""
         self._look_ns = look_ns
         self._timeout_s = timeout_s
         self._looked_ns: int | None = None
@@ -76,9 +79,17 @@ class Vigil:
         gone = self._late and self._silent_ns >= GONE_NS
         return Watch.GONE if gone else Watch.WATCHING
 
-    def heard(self, text: str) -> None:
+    @property
+    def next_look_ns(self) -> int:
+        """Return how long after the last beat or look the next look is due."""
+        beat = self._beat
+        if self.held is not None or (beat is not None and beat.moving and self._silent_ns):
+            return self._look_ns
+        return self._patience_ns if beat is not None and beat.moving else IDLE_LOOK_NS
+
+    def heard(self, text: str, now_ns: int) -> None:
         """
-        Take a beat; one of a new episode ends what is held.
+        Take a beat that came now, on the steady clock; one of a new episode ends what is held.
 
         Raises
         ------
@@ -90,12 +101,12 @@ class Vigil:
             self._beat, self._text = Beat.read(text), text
             if self.held is not None and self._beat.moving and not _same(self._beat, self.held):
                 self.held = None
-        self._silent_ns = 0
+        self._silent_ns, self._looked_ns = 0, now_ns
 
     def look(self, now_ns: int) -> Watch:
         """Count the silence until now, on the steady clock, and return what is to be done."""
         if self._looked_ns is not None:
-            self._silent_ns += min(now_ns - self._looked_ns, 2 * self._look_ns)
+            self._silent_ns += min(now_ns - self._looked_ns, self._patience_ns)
         self._looked_ns = now_ns
         beat = self._beat
         if beat is not None and beat.moving and self._late and self.held is None:
@@ -109,6 +120,11 @@ class Vigil:
         if held is not None and self._beat == held:
             self._beat, self._text = None, ''
         return held is not None
+
+    @property
+    def _patience_ns(self) -> int:
+        """Return the longest time between two looks that counts: a longer one was a freeze."""
+        return max(self._look_ns, self.timeout_ns - 2 * self._look_ns)
 
     @property
     def _late(self) -> bool:

@@ -38,7 +38,7 @@ PARAMETERS = (
 )  # fmt: skip
 
 LOOK_S = 0.01
-"""How often silence is looked at."""
+"""How often silence is looked at once there is some; a beat puts it off."""
 
 TELL_S, DIAGNOSE_S = 0.1, 1.0
 """How often the harness is told of, and people."""
@@ -86,23 +86,27 @@ class Watchdog(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self.create_subscription(String, f'{self._harness}/{HEARTBEAT}', self._on_beat, BEAT_QOS)
         self.create_service(Trigger, '~/release', self._on_release)
-        for period_s, callback in (
-            (LOOK_S, self._look),
-            (TELL_S, self._tell),
-            (DIAGNOSE_S, self._diagnose),
-        ):
-            self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._looks = self.create_timer(LOOK_S, self._look, clock=steady)
+        self.create_timer(TELL_S, self._tell, clock=steady)
+        self.create_timer(DIAGNOSE_S, self._diagnose, clock=steady)
 
     def _on_beat(self, message: String) -> None:
         try:
-            self._vigil.heard(message.data)
+            self._vigil.heard(message.data, time.monotonic_ns())
         except BeatRefused as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             return
         beat = self._vigil.beat
         if beat is not self._prepared and beat is not None:
             self._prepare(beat)
+        self._look_later()
         self._note()
+
+    def _look_later(self) -> None:
+        """Look again when silence may have lasted too long, counted from now."""
+        self._looks.timer_period_ns = self._vigil.next_look_ns
+        self._looks.reset()
 
     def _prepare(self, beat: Beat) -> None:
         held = self._vigil.held
@@ -122,6 +126,7 @@ class Watchdog(Node):
         now_ns = time.monotonic_ns()
         if self._vigil.look(now_ns) is Watch.HOLDING:
             self._zero(now_ns)
+        self._look_later()
         self._note()
 
     def _zero(self, now_ns: int) -> None:

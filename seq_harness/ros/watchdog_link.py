@@ -23,6 +23,9 @@ from seq_harness.settings import ChannelSettings
 from seq_harness.settings.output_types import RATES
 from std_msgs.msg import String
 
+BEATS = 5
+"""So many beats may be missed before a watchdog acts."""
+
 MARGIN_S = 0.02
 """A node that was silent for so much less than its watchdog bears may have been taken for dead."""
 
@@ -68,13 +71,21 @@ class WatchdogLink:
         )
 
     def beat(self, episode: int, moving: bool) -> None:
-        """Say that the loop lives, and whether what it commands may move the robot."""
-        if (episode, moving) != self._said:
+        """
+        Say that the loop lives, and whether what it commands may move the robot.
+
+        A change is said at once, else `BEATS` times in the time-out, if this is called as often.
+        """
+        now_ns = self._now_ns()
+        same = (episode, moving) == self._said
+        if same and (now_ns - self._beaten_ns) * BEATS < self._timeout_ns:
+            return
+        if not same:
             self._said = episode, moving
             beat = Beat(self._instance, episode, moving, self._period_s, self._channels)
             self._message = String(data=beat.text())
         self._beats.publish(self._message)
-        self._beaten_ns = self._now_ns()
+        self._beaten_ns = now_ns
 
     @property
     def overdue(self) -> bool:

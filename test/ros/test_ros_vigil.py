@@ -24,7 +24,7 @@ class Rig:
         self.vigil.look(0)
 
     def beat(self, beat: Beat) -> None:
-        self.vigil.heard(beat.text())
+        self.vigil.heard(beat.text(), self.now_ns)
 
     def silent_ms(self, passed_ms: int) -> Watch:
         for _ in range(passed_ms // LOOK_MS):
@@ -97,6 +97,28 @@ def test_a_watchdog_that_was_frozen_itself_accuses_nobody() -> None:
     assert rig.silent_ms(150) is Watch.HOLDING, 'but it counts on from there'
 
 
+@pytest.mark.parametrize(('timeout_s', 'bound_ms'), [(0.0, 150), (0.4, 400)])
+def test_few_looks_find_silence_in_time(timeout_s: float, bound_ms: int) -> None:
+    rig = Rig(timeout_s)
+    rig.beat(MOVING)
+    looks = 0
+    while rig.vigil.state is not Watch.HOLDING:
+        rig.frozen_ms(rig.vigil.next_look_ns // MS)
+        looks += 1
+    assert rig.now_ns <= bound_ms * MS
+    assert looks <= 3
+    assert rig.vigil.next_look_ns == LOOK_MS * MS, 'zeros go out as often as they should'
+
+
+def test_a_harness_that_moves_nothing_is_looked_at_seldom() -> None:
+    rig = Rig()
+    rig.beat(IDLE)
+    for _ in range(20):
+        rig.frozen_ms(rig.vigil.next_look_ns // MS)
+    assert rig.vigil.state is Watch.GONE
+    assert rig.now_ns == 2_000 * MS
+
+
 def test_what_is_let_go_by_hand_is_not_taken_again() -> None:
     rig = Rig()
     assert not rig.vigil.release()
@@ -112,7 +134,7 @@ def test_what_is_no_beat_is_refused_and_counts_for_nothing(text: str) -> None:
     rig.beat(MOVING)
     rig.silent_ms(140)
     with pytest.raises(BeatRefused, match='expected a beat of a harness'):
-        rig.vigil.heard(text)
+        rig.vigil.heard(text, rig.now_ns)
     assert rig.silent_ms(10) is Watch.HOLDING
 
 
