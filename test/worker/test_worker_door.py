@@ -242,11 +242,14 @@ def test_the_largest_of_too_many_half_sent_messages_gives_way() -> None:
         clients = [stack.enter_context(client_of(url)) for _ in range(3)]
         for client in clients:
             client.connect()
-        sizes = (600_000, 900_000, 650_000)
-        rests = [begin(*each) for each in zip(clients, [message] * 3, sizes, strict=True)]
+        largest, *others = clients
+        begin(largest, message, 900_000)
+        for _ in range(10):  # a turn of the loop each, so that it has arrived before the others
+            others[0].ask('ping', {})
+        rests = [begin(client, message, 650_000) for client in others]
         with pytest.raises(ConnectionClosed):
-            clients[1].socket.recv(PATIENCE_S)
-        for client, rest in ((clients[0], rests[0]), (clients[2], rests[2])):
+            largest.socket.recv(PATIENCE_S)
+        for client, rest in zip(others, rests, strict=True):
             client.socket.socket.sendall(rest)
             assert client.receive(1).outputs == bytes(1_000_000)
 
