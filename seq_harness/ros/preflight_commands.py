@@ -25,9 +25,6 @@ STATUS = '/_action/status'
 
 ANSWER_WITHIN_S = 2.0
 
-ACTION, SEND_GOAL = '_action', '/_action/send_goal'
-"""How the types of channels end whose values are goals, and the service that takes a goal."""
-
 TAKES = {
     'joint_trajectory_controller': JOINT_TRAJECTORY,
     'jointtrajectorycontroller': JOINT_TRAJECTORY,
@@ -53,32 +50,23 @@ def command_findings(node: Node, channel: ChannelSettings, preview: bool) -> Ite
             f'channel {channel.name}',
             'preview is set: setpoints go to ~/preview/ and nothing moves',
         )
-    yield from (_goals if channel.type.endswith(ACTION) else _setpoints)(node, channel)
+    yield from _missing_type(channel)
+    yield from (_action_findings if channel.type in ACTIONS else _setpoints)(node, channel)
 
 
-def _goals(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
-    """Say whether an action server is there to take goals."""
-    subject, full = f'channel {channel.name}', node.resolve_topic_name(channel.topic)
-    if f'{full}{SEND_GOAL}' in dict(node.get_service_names_and_types()):
-        yield ok(subject, f'{full} is an action that takes goals')
-    else:
-        yield warning(
-            subject,
-            f'no action server takes goals on {full}',
-            'load and activate the controller, or correct channels.<name>.topic',
-        )
+def _missing_type(channel: ChannelSettings) -> Iterator[Finding]:
+    """Say where the message, or the action, of a channel is not installed."""
+    kind = ACTIONS.get(channel.type) or COMMANDS[channel.type].message
+    try:
+        message_class(kind)
+    except TypeMissing as error:
+        remedy = 'install it, or choose another channels.<name>.type'
+        yield fault(f'channel {channel.name}', str(error), remedy)
 
 
 def _setpoints(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
-    if channel.type in ACTIONS:
-        yield from _action_findings(node, channel)
-        return
     subject, topic = f'channel {channel.name}', channel.topic
     full, wanted = node.resolve_topic_name(topic), COMMANDS[channel.type].message
-    try:
-        message_class(wanted)
-    except TypeMissing as error:
-        yield fault(subject, str(error), 'install it, or choose another channels.<name>.type')
     others = sorted(set(map(node_name, node.get_publishers_info_by_topic(topic))))
     if others:
         yield fault(
@@ -116,10 +104,6 @@ def _setpoints(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
 def _action_findings(node: Node, channel: ChannelSettings) -> Iterator[Finding]:
     """Say who serves the action of a gripper; its servers publish the status of their goals."""
     subject, full = f'channel {channel.name}', node.resolve_topic_name(channel.topic)
-    try:
-        message_class(ACTIONS[channel.type])
-    except TypeMissing as error:
-        yield fault(subject, str(error), 'install it, or choose another channels.<name>.type')
     servers = sorted(set(map(node_name, node.get_publishers_info_by_topic(f'{full}{STATUS}'))))
     if servers:
         yield ok(subject, f'the action {full} is served by {", ".join(servers)}')

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from seq_harness.ros.findings import Severity
 from seq_harness.ros.preflight import process_findings
-from seq_harness.ros.preflight_commands import compared
+from seq_harness.ros.preflight_commands import command_findings, compared
 from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
 from support.robots import settings_of
 
@@ -73,6 +74,24 @@ def test_the_size_of_a_segment_is_read_from_the_profiles(
     file.write_text(text)
     assert segment_bytes({'FASTDDS_DEFAULT_PROFILES_FILE': str(file)}) == size
     assert segment_bytes({}) == 524288
+
+
+@pytest.mark.parametrize('served', [True, False])
+@pytest.mark.parametrize('kind', ['gripper_action', 'parallel_gripper_action'])
+def test_the_server_of_an_action_is_named_or_missed(kind: str, served: bool) -> None:
+    """A graph stands in for one with control_msgs, which not every ROS has."""
+    servers = {'/grip/_action/status': [TopicEndpointInfo(node_name='hand', node_namespace='/')]}
+    node: Any = SimpleNamespace(
+        resolve_topic_name=lambda name: f'/{name}',
+        get_publishers_info_by_topic=lambda name: servers.get(name, []) if served else [],
+    )
+    channel: Any = SimpleNamespace(name='gripper', topic='grip', type=kind)
+    *_, last = command_findings(node, channel, preview=False)
+    assert (last.severity.name, last.said) == (
+        ('OK', 'the action /grip is served by /hand')
+        if served
+        else ('FAULT', 'nobody serves the action /grip')
+    )
 
 
 @pytest.mark.parametrize('rt_priority', [0, 20])
