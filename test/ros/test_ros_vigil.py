@@ -75,7 +75,7 @@ def test_it_holds_through_beats_of_the_same_episode_and_of_a_harness_that_idles(
     rig = Rig()
     rig.beat(MOVING)
     rig.silent_ms(150)
-    for beat in (MOVING, IDLE, replace(IDLE, instance='two')):
+    for beat in (MOVING, IDLE, MOVING, replace(IDLE, instance='two')):
         rig.beat(beat)
         assert rig.silent_ms(1000) is Watch.HOLDING
 

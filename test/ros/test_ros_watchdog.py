@@ -304,8 +304,10 @@ def test_a_watchdog_is_no_other_commander_but_anybody_of_its_name_is(rig: Rig) -
     context = Context()
     rclpy.init(context=context)
     stranger = Node('watchdog', context=context, use_global_arguments=False)
-    stranger.create_publisher(Float64MultiArray, 'commands', 1)
     try:
+        known = lambda: rig.robot.get_node_names().count('watchdog') == 2  # noqa: E731
+        rig.until(known, 'the name of the stranger')
+        stranger.create_publisher(Float64MultiArray, 'commands', 1)
         rig.until(lambda: rig.robot.episode.get('state') == 'idle', 'the end of the episode')
         assert rig.robot.episode['reason'].startswith('other_publisher: ')
     finally:
