@@ -77,6 +77,7 @@ def test_it_holds_through_beats_of_the_same_episode_and_of_a_harness_that_idles(
     rig.silent_ms(150)
     for beat in (MOVING, IDLE, MOVING, replace(IDLE, instance='two')):
         rig.beat(beat)
+        assert rig.vigil.state is Watch.HOLDING
         assert rig.silent_ms(1000) is Watch.HOLDING
 
 
