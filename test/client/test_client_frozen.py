@@ -18,7 +18,7 @@ BLOCKED_S = 2.0
 def process() -> Iterator[WorkerProcess]:
     made = WorkerProcess('Every')
     yield made
-    made.signal(signal.SIGCONT)
+    made.send(signal.SIGCONT)
     made.kill()
 
 
@@ -26,11 +26,11 @@ def test_g33_an_act_survives_a_worker_that_answers_nothing_meanwhile(
     process: WorkerProcess, policies: Callable[..., SequencePolicy], runtime: Runtime
 ) -> None:
     robot = Robot(policies(process.url, act_timeout_s=START_S))
-    process.signal(signal.SIGSTOP)
+    process.send(signal.SIGSTOP)
     first = Waited(runtime, lambda: robot.act(observation(0)))
     with pytest.raises(AssertionError):
         first.result(BLOCKED_S)
-    process.signal(signal.SIGCONT)
+    process.send(signal.SIGCONT)
     assert first.result()['numbers'] == [0]
     assert robot.act(observation(1))['numbers'] == [1]
     assert robot.policy.connected

@@ -38,7 +38,7 @@ class WorkerProcess:
         self.url = _first_line(self._process).split()[-1]
         self._port = int(self.url.rpartition(':')[2].partition('/')[0])
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send it a signal, such as one that freezes it."""
         if self._process is not None:
             self._process.send_signal(number)
