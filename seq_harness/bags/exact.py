@@ -43,6 +43,8 @@ class Exact:
     """Why the last episode ended; empty where the record breaks off before."""
     broken: str
     """How the record breaks off; what is whole before was replayed."""
+    damaged: bool
+    """Whether it breaks off for bytes that changed, and not as a killed process leaves it."""
     elsewhere: dict[str, tuple[str, str]]
     """What was otherwise when it was recorded: a name, then and here."""
 
@@ -82,7 +84,8 @@ def _whole(record: RunRecord) -> RunRecord:
                 f'does not hold: it cannot be replayed exactly'
             )
     if not record.rounds:
-        raise BagError(f'{record.path} holds no round')
+        broken = f': {record.broken}' if record.broken else ''
+        raise BagError(f'{record.path} holds no round that could be replayed{broken}')
     last = record.rounds[-1].number
     return replace(record, setpoints=[item for item in record.setpoints if item.round <= last])
 
@@ -121,6 +124,7 @@ class _Replay:
             said,
             self._harness.report().reason if self._idle and difference is None else '',
             self._record.broken,
+            self._record.damaged,
             _elsewhere(self._record.begin.versions),
         )
 

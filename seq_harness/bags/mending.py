@@ -49,8 +49,22 @@ def opened(path: Path | str, *, mend: bool) -> Iterator[tuple[Bag, str]]:
     with ExitStack() as stack:
         if file is not None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='seq-harness-mended-'))
-            bag = Bag(_mended(file, Path(folder)))
+            bag = _read(_mended(file, Path(folder)), file, broken)
         yield stack.enter_context(bag), broken
+
+
+def _read(mended: Path, file: Path, broken: str) -> Bag:
+    """Open what is whole of a file, under the file's own name."""
+    nothing = f'{broken}; nothing before that can be read'
+    try:
+        bag = Bag(mended)
+    except BagError as error:
+        raise BagError(nothing) from error
+    if not bag.count:
+        bag.close()
+        raise BagError(nothing)
+    bag.path = file
+    return bag
 
 
 def _only_file(path: Path) -> Path | None:

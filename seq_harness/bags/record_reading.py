@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+import os
 from pathlib import Path
+import struct
 from typing import Any, BinaryIO
 
+from mcap.exceptions import EndOfFile
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 from pydantic import TypeAdapter, ValidationError
 from seq_harness.bags.blanks import deserialised
+from seq_harness.bags.reading import MCAP_MARK
 from seq_harness.bags.record_format import (
     Answer,
     Arrived,
@@ -33,6 +37,8 @@ from seq_harness.bags.record_format import (
 )
 from seq_harness.bags.records import BagError
 
+_OTHERWISE = '; `record` makes one, and a rosbag2 is replayed without --exact'
+
 _ADAPTERS = {topic: TypeAdapter(kind) for topic, kind in KINDS.items()}
 
 
@@ -46,6 +52,8 @@ class RunRecord:
     """None where the process was killed."""
     broken: str = ''
     """How the file breaks off; empty for one that was closed."""
+    damaged: bool = False
+    """Whether what broke off is no cut, as a killed process leaves it, but bytes that changed."""
     clocks: list[Clocks] = field(default_factory=list)
     episodes: list[EpisodeChange] = field(default_factory=list)
     arrived: list[Arrived] = field(default_factory=list)
@@ -93,30 +101,40 @@ def read_record(path: Path | str) -> RunRecord:
 
     """
     path = Path(path)
+    if path.is_dir():
+        raise BagError(f'expected the file of an exact record, got the folder {path}{_OTHERWISE}')
     record: RunRecord | None = None
     try:
         with path.open('rb') as stream:
             for item in _items(stream, path):
                 if record is None:
                     record = RunRecord(path, _begin(item, path))
-                elif isinstance(item, str):
-                    record.broken = item
+                elif isinstance(item, _Broken):
+                    record.broken, record.damaged = item.how, item.damaged
                 else:
                     _keep(record, item)
     except OSError as error:
         raise BagError(f'{path} cannot be read: {error}') from error
     if record is None:
-        raise BagError(f'{path} holds nothing of a harness: was it recorded with `record`?')
+        raise BagError(f'{path} holds nothing of a harness{_OTHERWISE}')
     if record.end is None and not record.broken:
         record.broken = 'it ends without an end'
     return record
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """How a file breaks off."""
+
+    how: str
+    damaged: bool
 
 
 def _items(stream: BinaryIO, path: Path) -> Iterator[Any]:
     """Yield every message, as its kind or as a payload; at last how the file breaks off."""
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
-    reader = StreamReader(stream)
+    reader = StreamReader(stream, validate_crcs=True)
     try:
         for found in reader.records:
             if isinstance(found, Schema):
@@ -129,7 +147,18 @@ def _items(stream: BinaryIO, path: Path) -> Iterator[Any]:
         raise BagError(f'{path} holds what this version does not read: {error}') from error
     except Exception as error:
         # What is cut off or damaged is refused by errors of many libraries.
-        yield f'{type(error).__name__}: {error}'.rstrip(': ')
+        yield _broken(stream, error)
+
+
+def _broken(stream: BinaryIO, error: Exception) -> _Broken:
+    """Tell a file that ends too early from one whose bytes are not those that were written."""
+    at, size = stream.tell(), stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - len(MCAP_MARK)))
+    closed = stream.read() == MCAP_MARK
+    if isinstance(error, (EndOfFile, struct.error)) and not closed:
+        return _Broken(f'the file ends after {size} bytes, before it was closed', False)
+    said = f'{type(error).__name__}: {error}'.rstrip(': ')
+    return _Broken(f'damaged before byte {at} of {size}: {said}', True)
 
 
 def _item(message: Message, channel: Channel, schemas: dict[int, Schema]) -> Any:
@@ -142,7 +171,7 @@ def _item(message: Message, channel: Channel, schemas: dict[int, Schema]) -> Any
 
 def _begin(item: Any, path: Path) -> Begin:
     if not isinstance(item, Begin):
-        raise BagError(f'{path} is no record of a harness: it does not begin as one')
+        raise BagError(f'{path} is no exact record: it does not begin as one{_OTHERWISE}')
     if item.format > VERSION:
         raise BagError(
             f'{path} has the format {item.format}; this version reads up to {VERSION}: update it'

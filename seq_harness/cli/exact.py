@@ -14,7 +14,7 @@ SAME, DIFFERENT = 0, 1
 
 def tell_exact(path: Path, file: Path | None) -> int:
     """
-    Replay a record and show what came of it; 0 only if every setpoint was the same.
+    Replay a record and show what came of it; 0 if every setpoint was the same and none is damaged.
 
     Raises
     ------
@@ -34,7 +34,8 @@ def tell_exact(path: Path, file: Path | None) -> int:
     if file is not None:
         file.write_text(json.dumps(asdict(exact), indent=2) + '\n')
     if exact.broken:
-        print(f'replay: the record breaks off ({exact.broken}): all before', file=sys.stderr)
+        print(f'replay: the record breaks off: {exact.broken}', file=sys.stderr)
+        print('replay: what is before was replayed', file=sys.stderr)
     return _verdict(exact)
 
 
@@ -47,4 +48,4 @@ def _verdict(exact: Exact) -> int:
     if exact.hash != exact.recorded_hash:
         print('replay: the hashes differ, though no setpoint does', file=sys.stderr)
         return DIFFERENT
-    return SAME
+    return DIFFERENT if exact.damaged else SAME

@@ -15,6 +15,7 @@ from seq_harness.bags import charged, replay, ReplayOptions, Run
 from seq_harness.bags.exact import replay_exact
 from seq_harness.bags.record_reading import read_record, RunRecord
 from seq_harness.bags.records import BagError
+from seq_harness.cli.exact import tell_exact
 from seq_harness.contract import Actions
 from support.recordings import Follow, motion, MS, parameters, START_NS, write
 
@@ -235,12 +236,37 @@ def test_a_file_that_breaks_off_is_replayed_up_to_there(tmp_path: Path) -> None:
     cut.write_bytes(data[: len(data) // 2])
     part = read_record(cut)
     assert part.end is None
-    assert part.broken
+    assert part.broken == f'the file ends after {len(data) // 2} bytes, before it was closed'
+    assert not part.damaged
     exact = replay_exact(part)
     assert exact.difference is None
     assert exact.broken == part.broken
     assert exact.hash == exact.recorded_hash
     assert 10 < exact.setpoints < len(record.setpoints)
+
+
+def test_a_damaged_record_is_told_from_one_that_ends_early(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = write(tmp_path / 'long', motion(seconds=10.0, camera_hz=20))
+    _, record = _recorded(bag, tmp_path, record_images='all')
+    data = bytearray(record.path.read_bytes())
+    data[len(data) // 2] ^= 4
+    (tmp_path / 'damaged.mcap').write_bytes(data)
+    part = read_record(tmp_path / 'damaged.mcap')
+    assert part.damaged
+    assert 'damaged before byte' in part.broken
+    assert 10 < len(part.rounds) < len(record.rounds)
+    assert tell_exact(part.path, None) == 1
+    assert 'damaged before byte' in capsys.readouterr().err
+
+
+def test_a_record_without_a_whole_round_says_why(bag: Path, tmp_path: Path) -> None:
+    _, record = _recorded(bag, tmp_path)
+    record.rounds.clear()
+    record.broken = 'damaged before byte 900'
+    with pytest.raises(BagError, match=r'no round .*: damaged before byte 900'):
+        replay_exact(record)
 
 
 def test_a_record_with_a_gap_is_refused_by_its_place(bag: Path, tmp_path: Path) -> None:
@@ -251,7 +277,7 @@ def test_a_record_with_a_gap_is_refused_by_its_place(bag: Path, tmp_path: Path) 
 
 
 def test_what_is_no_record_is_refused(bag: Path, tmp_path: Path) -> None:
-    for path in (next(bag.glob('*.mcap')), tmp_path / 'absent.mcap'):
+    for path in (bag, next(bag.glob('*.mcap')), tmp_path / 'absent.mcap'):
         with pytest.raises(BagError, match=path.name):
             read_record(path)
 

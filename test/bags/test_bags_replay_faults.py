@@ -136,3 +136,14 @@ def _with_raw(path: Path, messages: Sequence[Message], at_ns: int) -> Path:
             if log_ns < at_ns < log_ns + 10 * MS:
                 writer.write(topic, at_ns, data[:20])
     return path
+
+
+@pytest.mark.parametrize('size', [8, 100])
+def test_a_file_of_which_nothing_is_whole_is_refused_under_its_own_name(
+    tmp_path: Path, size: int
+) -> None:
+    file = next(write(tmp_path / 'bag', motion()).glob('*.mcap'))
+    (tmp_path / 'cut.mcap').write_bytes(file.read_bytes()[:size])
+    with pytest.raises(BagError) as caught:
+        replay(tmp_path / 'cut.mcap', parameters(), Follow())
+    assert str(caught.value).startswith(f'{tmp_path}/cut.mcap breaks off')
