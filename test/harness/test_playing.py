@@ -144,9 +144,7 @@ def test_g31_rows_play_at_the_rate_that_the_policy_declares(rate_hz: float) -> N
 
 def test_g31_no_more_rows_of_a_chunk_play_than_the_policy_declares() -> None:
     actions = Actions(hz=10, open_loop_horizon=3)
-    bench = Bench(
-        asking='drain', declaration=WorkerDeclaration(instance='one', actions=actions)
-    )
+    bench = Bench(asking='drain', declaration=WorkerDeclaration(instance='one', actions=actions))
     bench.begin()
     bench.give(*[0.0] * 8)
     bench.until(T0 + 1 * S)
