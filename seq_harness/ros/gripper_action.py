@@ -26,8 +26,8 @@ class GripperAction:
 
     One goal at a time waits for its acceptance; one that is accepted takes the place of the one
     before, which the server ends. A server that refuses a goal while another is under way has that
-    one cancelled and is asked once more. `publish` may be called from any thread; the executor's
-    does all else.
+    one cancelled, and is asked once more when it has ended. `publish` may be called from any
+    thread; the executor's does all else.
     """
 
     def __init__(self, node: Node, item: ChannelSettings, tell: Tell) -> None:
@@ -51,7 +51,7 @@ class GripperAction:
         self._pending_ns: int | None = None  # since when a goal waits for its acceptance
         self._active: Any = None
         self._cancels = False  # what waits for its acceptance is not wanted any more
-        self._asked_twice = False
+        self._clears = False  # the goal under way is in the way of the next
         self.counts: Counter[str] = Counter()
         """Goals by what became of them."""
 
@@ -85,7 +85,7 @@ class GripperAction:
 
     def _look(self) -> None:
         wanted = self._wanted
-        if wanted is None or self._waits():
+        if wanted is None or self._clears or self._waits():
             return
         values = _values(wanted)
         if self._sent is not None and not _apart(values, self._sent, self._item.goal_change):
@@ -123,7 +123,7 @@ class GripperAction:
             self._rejected()
             return
         self.counts['accepted'] += 1
-        self._active, self._asked_twice = handle, False
+        self._active = handle
         handle.get_result_async().add_done_callback(lambda done: self._ended(handle, done))
         if self._cancels:
             handle.cancel_goal_async()
@@ -134,11 +134,10 @@ class GripperAction:
         """Ask once more where another goal was in the way; else say it."""
         self.counts['rejected'] += 1
         cancelled, self._cancels = self._cancels, False
-        if self._active is not None and not self._asked_twice and not cancelled:
-            self._asked_twice = True
+        if self._active is not None and not cancelled:
+            self._clears = True
             self._active.cancel_goal_async().add_done_callback(self._cleared)
             return
-        self._asked_twice = False
         self._told(
             f'the action server on {self._item.topic} rejected the goal {list(self._sent or ())}: '
             'see its log, and whether its controller is active'
@@ -146,8 +145,12 @@ class GripperAction:
         self._look()
 
     def _cleared(self, future: Any) -> None:
-        self._active = self._sent = None
-        self._look()
+        """Hear whether the goal in the way ends; the next goes out once it has."""
+        if self._clears and not future.result().goals_canceling:
+            self._told(
+                f'the action server on {self._item.topic} takes no goal beside the one under way, '
+                'and does not cancel that: goals wait until it ends'
+            )
 
     def _ended(self, handle: Any, future: Any) -> None:
         answer = future.result()
@@ -156,12 +159,15 @@ class GripperAction:
             self.counts['preempted' if status != GoalStatus.STATUS_SUCCEEDED else 'reached'] += 1
             return
         self._active = None
+        if self._clears:
+            self._clears, self._sent = False, None
         outcome = _outcome(status, result)
         self.counts[outcome] += 1
         if outcome == 'aborted':
             self._told(f'the action server on {self._item.topic} aborted the goal')
         elif outcome in ('reached', 'stalled'):
             self._told('')
+        self._look()
 
     def _told(self, text: str) -> None:
         self._say(f'{self._item.name} (gripper)', text, Verdict.REFUSED)

@@ -30,7 +30,9 @@ LEAST = 0.01
 class Gripper:
     """An action server whose goals end when a test says so, or are taken over by the next."""
 
-    def __init__(self, node: Node, kind: Any, *, one_at_a_time: bool = False) -> None:
+    def __init__(
+        self, node: Node, kind: Any, *, one_at_a_time: bool = False, keeps: bool = False
+    ) -> None:
         self.taken: list[Any] = []
         """The commands of the goals that were accepted, in order."""
         self.refuses = False
@@ -38,6 +40,7 @@ class Gripper:
         self.cancelled = 0
         self._kind = kind
         self._one_at_a_time = one_at_a_time
+        self._keeps = keeps
         self._over = threading.Event()
         self._stalled = False
         self._server = ActionServer(
@@ -64,8 +67,8 @@ class Gripper:
         return GoalResponse.REJECT if self.refuses or busy else GoalResponse.ACCEPT
 
     def _cancel(self, handle: Any) -> Any:
-        self.cancelled += 1
-        return CancelResponse.ACCEPT
+        self.cancelled += not self._keeps
+        return CancelResponse.REJECT if self._keeps else CancelResponse.ACCEPT
 
     def _execute(self, handle: Any) -> Any:
         self.taken.append(handle.request.command)
@@ -217,13 +220,24 @@ def test_a_server_that_takes_one_goal_at_a_time_has_the_one_before_cancelled(rig
     send(made, 0.1)
     rig.until(lambda: len(gripper.taken) == 1, 'a goal')
     send(made, 0.9)
-    rig.until(lambda: gripper.cancelled == 1, 'the cancellation')
+    rig.until(lambda: len(gripper.taken) == 2, 'the second goal')
+    assert [taken.position for taken in gripper.taken] == [0.1, 0.9]
+    assert gripper.cancelled == 1
 
-    def again() -> bool:
-        send(made, 0.9)
-        return len(gripper.taken) == 2
 
-    rig.until(again, 'the second goal')
+def test_a_server_that_neither_takes_another_goal_nor_cancels_is_told_and_waited_for(
+    rig: Rig,
+) -> None:
+    gripper, made = rig.gripper(one_at_a_time=True, keeps=True), rig.commanding()
+    served(rig, made)
+    send(made, 0.1)
+    rig.until(lambda: len(gripper.taken) == 1, 'a goal')
+    for value in (0.5, 0.9):
+        send(made, value)
+        said = lambda: 'goals wait until it ends' in rig.told.get('hand (gripper)', '')  # noqa: E731
+        rig.until(said, 'a word')
+    gripper.end()
+    rig.until(lambda: len(gripper.taken) == 2, 'the newest goal')
     assert [taken.position for taken in gripper.taken] == [0.1, 0.9]
 
 
