@@ -12,11 +12,15 @@ from rosbags.interfaces import Connection, Qos, QosDurability, QosReliability
 from rosbags.typesys import get_typestore, Stores
 from seq_harness.bags.records import BagError, Offered, PADDING, Record, Topic
 from typing_extensions import Self
+import yaml
 
 T = TypeVar('T')
 
 MCAP_MARK = b'\x89MCAP0\r\n'
 """How an MCAP file begins and ends."""
+
+PACKED_BY = ('file', 'message')
+"""How a recording's metadata call what is compressed outside its storage."""
 
 
 class Bag:
@@ -36,7 +40,7 @@ class Bag:
             It is not there, is no rosbag2, or breaks off.
 
         """
-        self.path = Path(path)
+        self.path = _readable(Path(path))
         _check_files(self.path)
         store = get_typestore(Stores.ROS2_JAZZY)
         self._reader = self._guarded(lambda: AnyReader([self.path], default_typestore=store))
@@ -163,6 +167,22 @@ def _place(number: int, last: Record | None) -> str:
     if last is None:
         return ''
     return f' after {number} messages, the last at {last.log_ns} ns on {last.topic}'
+
+
+def _readable(path: Path) -> Path:
+    """Return what to open: for a file that only its metadata tell how to unpack, its folder."""
+    metadata = path.parent / 'metadata.yaml'
+    if not (path.is_file() and metadata.is_file()):
+        return path
+    try:
+        told = yaml.safe_load(metadata.read_text())['rosbag2_bagfile_information']
+        packed = str(told.get('compression_mode', '')).lower() in PACKED_BY
+        alone = told['relative_file_paths'] == [path.name]
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
+        return path
+    if packed and not alone:
+        raise BagError(f'{path} is compressed as {metadata} says: name its folder instead')
+    return path.parent if packed else path
 
 
 def _check_files(path: Path) -> None:

@@ -178,11 +178,12 @@ class _Replay:
         self._faults = Faults(options.on_fault)
         schedule = obs_schedule.of(declaration.observations, pipeline.rate_hz)
         self._streams = obs_schedule.reads_past(schedule)
-        inputs = Inputs(settings.inputs, max_camera_spread_s=settings['max_camera_spread_s'])
+        spread_s = settings['max_camera_spread_s']
+        self._inputs = Inputs(settings.inputs, max_camera_spread_s=spread_s)
         self._arrivals = Arrivals(
-            settings.inputs, inputs, self._faults, bag.decode, options.remaps
+            settings.inputs, self._inputs, self._faults, bag.decode, options.remaps
         )
-        self._harness = self._made(inputs)
+        self._harness = self._made(self._inputs)
 
     def run(self) -> Run:
         pace = paced(self._options.rate, self._start_ns) if self._options.rate else None
@@ -205,11 +206,16 @@ class _Replay:
                     break
                 if self._options.on_progress is not None:
                     self._options.on_progress(record.log_ns)
-            loop.end(self._ended_ns, BAG_ENDED)
+            loop.end(self._ended_ns, self._over())
         finally:
             self._recording.close_harness(self._harness, 'replay_failed')
             self._recording.close()
         return self._told(time.perf_counter() - began_s)
+
+    def _over(self) -> str:
+        """Return why an episode ends with its recording: one that never began lacked inputs."""
+        missing = self._inputs.missing(self._inputs.snapshot()) if self._harness.waiting else []
+        return f'inputs_missing: {", ".join(missing)}' if missing else BAG_ENDED
 
     def _records(self, topics: list[str]) -> Iterator[Record]:
         """Yield the messages; where the file breaks off, those before."""

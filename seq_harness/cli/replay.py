@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     add('--from', dest='start', type=_seconds, default=0.0, metavar='S', help='begin there')
     add('--to', dest='stop', type=_seconds, metavar='S', help='end there')
     add('--rate', type=_above_zero, help='pace it: so many times as fast as recorded')
-    add('--loop', type=int, default=1, metavar='N', help='so many times; 0 until interrupted')
+    add('--loop', type=_count, default=1, metavar='N', help='so many times; 0 until interrupted')
     add(
         '--remap', type=_pair, action='append', default=[], metavar='OLD:=NEW',
         help='a topic of the parameters to one of the recording; repeatable',
@@ -225,15 +225,21 @@ def _above_zero(text: str) -> float:
     return number
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _count(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f'expected a number of 0 or more, got {text}')
+    return number
+
+
+def _pair(text: str, wanted: str = 'OLD:=NEW') -> tuple[str, str]:
     old, mark, new = text.partition(':=')
     if not (old and mark and new):
-        raise argparse.ArgumentTypeError(f'expected OLD:=NEW, got {text}')
+        raise argparse.ArgumentTypeError(f'expected {wanted}, got {text}')
     return old, new
 
 
 def _param(text: str) -> tuple[str, Any]:
-    name, value = _pair(text)
+    name, value = _pair(text, 'NAME:=VALUE')
     return name, value_of(value)
 
 

@@ -46,7 +46,7 @@ def test_a_missing_topic_is_named_beside_those_that_are_there(tmp_path: Path) ->
     fault = _only(run)
     assert (fault.kind, fault.first.topic) == (FaultKind.MISSING_TOPIC, '/front/compressed')
     assert '/joint_states (sensor_msgs/msg/JointState)' in fault.text
-    assert run.reason == 'bag_ended'
+    assert run.reason == 'inputs_missing: front'
 
 
 def test_a_wrong_type_is_named(tmp_path: Path) -> None:

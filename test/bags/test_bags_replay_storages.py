@@ -9,6 +9,7 @@ import struct
 import pytest
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from seq_harness.bags import replay
+from seq_harness.bags.records import BagError
 from support.recordings import Follow, motion, parameters, write
 import yaml
 
@@ -38,6 +39,25 @@ def test_a_storage_changes_nothing(
     tmp_path: Path, expected: str, plugin: StoragePlugin, compression: CompressionMode | None
 ) -> None:
     assert _hash(write(tmp_path / 'bag', motion(), plugin, compression)) == expected
+
+
+@pytest.mark.parametrize('compression', [CompressionMode.MESSAGE, CompressionMode.FILE])
+def test_a_compressed_file_is_read_as_the_metadata_beside_it_say(
+    tmp_path: Path, expected: str, compression: CompressionMode
+) -> None:
+    folder = write(tmp_path / 'bag', motion(), SQLITE3, compression)
+    (file,) = folder.glob('*.db3*')
+    assert _hash(file) == expected
+
+
+def test_one_of_several_compressed_files_is_refused_naming_the_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path / 'bag', motion(), SQLITE3, CompressionMode.MESSAGE)
+    metadata = folder / 'metadata.yaml'
+    told = yaml.safe_load(metadata.read_text())
+    told['rosbag2_bagfile_information']['relative_file_paths'].append('bag_1.db3')
+    metadata.write_text(yaml.safe_dump(told))
+    with pytest.raises(BagError, match='name its folder'):
+        _hash(next(folder.glob('*.db3')))
 
 
 def test_a_recording_of_two_files_is_one(tmp_path: Path, expected: str) -> None:

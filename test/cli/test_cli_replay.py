@@ -84,6 +84,12 @@ def test_faults_are_told_and_refused_where_asked(
     assert 'replay: restamped' in capsys.readouterr().err
 
 
+def test_a_recording_without_a_needed_topic_is_no_success(files: Files) -> None:
+    """However short it is beside the time that inputs may take."""
+    assert files.run('--remap', 'joint_states:=elsewhere') == 1
+    assert files.figures()['reason'] == 'inputs_missing: state'
+
+
 def test_what_is_wrong_is_said_without_a_traceback(
     files: Files, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +102,15 @@ def test_what_is_wrong_is_said_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    'wrong', [['--charge', 'dear'], ['--rate', '0'], ['--from', '-1'], ['--remap', 'a=b']]
+    'wrong',
+    [
+        ['--charge', 'dear'],
+        ['--rate', '0'],
+        ['--from', '-1'],
+        ['--loop', '-1'],
+        ['--remap', 'a=b'],
+        ['-p', 'rate_hz'],
+    ],
 )
 def test_a_wrong_argument_is_refused(files: Files, wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
