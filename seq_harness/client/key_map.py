@@ -195,6 +195,11 @@ def read_key_map(server: Mapping[str, Any]) -> KeyMap:
     return KeyMap(chosen, columns, server.get('server_rows_key', ''), width)
 
 
+def read_keeps_state(server: Mapping[str, Any]) -> bool:
+    """Read `server_keeps_state`: whether a lost connection takes along what a policy knew."""
+    return bool(server.get('server_keeps_state', True))
+
+
 def read_entries(keys: str) -> dict[Path, Entry | None]:
     """
     Read `server_keys`; None is a key that is not to be sent.

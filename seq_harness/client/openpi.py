@@ -9,7 +9,7 @@ from typing import Any
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import KeyMap, read_key_map
+from seq_harness.client.key_map import KeyMap, read_keeps_state, read_key_map
 from seq_harness.client.plain_link import Answered, Talk
 from seq_harness.client.plain_policy import (
     plain_endpoint,
@@ -29,21 +29,17 @@ from seq_harness.client.transport import (
     HandshakeRefused,
     Unreachable,
 )
+from seq_harness.contract import wire
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.msgpack import MsgpackError
 from seq_harness.contract.numpy_msgpack import pack, unpack
-from seq_harness.contract.wire import HEADER_AUTHORIZATION
 from seq_harness.playback.uplink import PolicyError
 
 PORT = 8000
 """Where openpi's own command serves unless it is told otherwise."""
 
-API_KEY = 'Api-Key '
-
 FINAL_CLOSES = (1002, 1003, 1007, 1008, 1009, 1010)
 """Codes of a close that will come again: a wrong path is answered by 1008 on some servers."""
-
-TIMING, INFER_MS = 'server_timing', 'infer_ms'
 
 LOGGED = 20_000
 """Characters of a traceback that reach the log; the reason of an end has its last line alone."""
@@ -125,8 +121,8 @@ def openpi_policy(
     refuse_options('openpi', options, 'via_gateway', 'model', 'embodiment', 'seed', 'params')
     said = server or {}
     endpoint = plain_endpoint(url, options, port=PORT)
-    keeps_state = bool(said.get('server_keeps_state'))
-    return plain_policy(OpenpiDialect(endpoint, read_key_map(said), keeps_state), options)
+    dialect = OpenpiDialect(endpoint, read_key_map(said), read_keeps_state(said))
+    return plain_policy(dialect, options)
 
 
 def greeted(endpoint: Endpoint, within_s: float, cancel: Cancel, waiting: Waiting) -> Session:
@@ -146,7 +142,7 @@ def greeted(endpoint: Endpoint, within_s: float, cancel: Cancel, waiting: Waitin
     deadline_s = time.monotonic() + within_s
     headers = {}
     if endpoint.token is not None:
-        headers[HEADER_AUTHORIZATION] = API_KEY + endpoint.token
+        headers[wire.HEADER_AUTHORIZATION] = wire.OPENPI_API_KEY + endpoint.token
     socket = connected_websocket(endpoint, within_s, cancel, headers=headers)
     try:
         left_s = deadline_s - time.monotonic()
@@ -200,8 +196,8 @@ def told(came: Message) -> str:
 
 def infer_ms_of(answer: Any) -> float | None:
     """Return the server's own time for an answer, in ms, where it says so."""
-    timing = answer.get(TIMING) if isinstance(answer, Mapping) else None
-    said = timing.get(INFER_MS) if isinstance(timing, Mapping) else None
+    timing = answer.get(wire.OPENPI_TIMING) if isinstance(answer, Mapping) else None
+    said = timing.get(wire.OPENPI_INFER_MS) if isinstance(timing, Mapping) else None
     return float(said) if isinstance(said, (int, float)) else None
 
 

@@ -90,7 +90,9 @@ class PlainPolicy:
 
         """
         talk = self._reached(time.monotonic() + self._times.connect_timeout_s)
-        declaration = self._dialect.declare(talk)
+        declaration = self._dialect.declare(talk).model_copy(
+            update={'keeps_state': self._dialect.keeps_state}
+        )
         self._declaration = declaration
         if self._keeper is None:
             self._keeper = Keeper(self._link, self._notices, self._cancel, self._idle)

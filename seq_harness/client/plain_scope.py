@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-import threading
 import time
 from typing import Any, NoReturn
 import uuid
 
 from seq_harness.client.cancel import Cancel
-from seq_harness.client.figures import ActTally, ScopeFigures
+from seq_harness.client.figures import ScopeFigures
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
 from seq_harness.client.plain_link import Answered, PlainLink, Talk
@@ -21,10 +20,10 @@ from seq_harness.client.transport import (
     HandshakeRefused,
     Unreachable,
 )
+from seq_harness.client.unstreamed import UnstreamedScope
 from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
-    Queued,
     Retired,
     StateLost,
     Step,
@@ -41,101 +40,39 @@ class PlainRules:
     max_request_age_s: float
     reconnect_s: float
     keeps_state: bool
-    """Whether the policy loses its episode with the connection."""
+    """Whether a connection that is lost after an answer takes the episode along."""
 
 
-class PlainScope:
+class PlainScope(UnstreamedScope):
     """
-    Ask about an episode's steps, each in a question of its own (PolicyScope).
+    Ask over one conversation, which every episode of a policy shares.
 
     No question is sent twice: one whose answer never came is abandoned and asked anew, about a
     newer step, over another connection, so that a late answer is never taken for its own.
-    `infer` runs on the runtime's thread; the others may be called from any.
+    Where the policy keeps state, that is done only before the first answer of the episode.
     """
 
     def __init__(
         self, rules: PlainRules, link: PlainLink, notices: Notices, clock_ns: Callable[[], int]
     ) -> None:
         """`clock_ns` reads the playback clock, which an observation's age is counted on."""
+        super().__init__()
         self._rules = rules
         self._link = link
         self._notices = notices
         self._clock_ns = clock_ns
         self._outage = Outage(rules.address, rules.reconnect_s)
-        self._tally = ActTally()
         self._episode_id = uuid.uuid4().hex
         self._opened_before = link.opened
         self._begun: Talk | None = None  # knows of the episode; belongs to the thread that acts
         self._answered: Talk | None = None  # gave the last answer; belongs to that thread too
-        self._lock = threading.Lock()  # held for a few assignments
-        self._running: Cancel | None = None  # under _lock
-        self._closed = False  # under _lock
-
-    def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
-        """
-        Ask the policy about `step` and return its outputs; these wires carry no plan.
-
-        Raises
-        ------
-        PolicyError
-            The policy failed; carries the remote type and message.
-        WorkerLost
-            The server could not be reached within the reconnect time, or is another one.
-        StateLost
-            The connection was lost after an answer, and the policy knew its episode by it.
-        ActAbandoned
-            The observation grew too old, or its answer did not come: ask anew.
-        Retired
-            `retire` or `close` was called.
-        ValueError
-            The observation is not what the key map says.
-
-        """
-        cancel = self._enter()
-        self._tally.count('asked')
-        try:
-            return self._asked(step, cancel)
-        except BaseException:
-            self._tally.count('failed')
-            raise
-        finally:
-            self._leave(cancel)
-
-    def observe(self, step: Step) -> Queued:
-        """Take a step that no act carries: nobody reads it."""
-        return Queued.ACCEPTED
-
-    def skip(self, number: int) -> None:
-        """Take note of nothing: these servers number no steps."""
-
-    def expect(self, next_ask: int) -> None:
-        """Take note of nothing: nothing is sent but what is asked about."""
-
-    def retire(self) -> None:
-        """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""
-        with self._lock:
-            running = self._running
-        if running is not None:
-            running.set()
-
-    def close(self) -> None:
-        """Give up the running act; these servers are told of no end."""
-        with self._lock:
-            self._closed = True
-        self.retire()
-
-    @property
-    def closed(self) -> bool:
-        """Tell whether the episode was closed."""
-        with self._lock:
-            return self._closed
 
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         reconnects = max(0, self._link.opened - self._opened_before)
         return ScopeFigures(self._tally.figures(), reconnects=reconnects)
 
-    def _asked(self, step: Step, cancel: Cancel) -> Any:
+    def _ask(self, step: Step, cancel: Cancel) -> Any:
         talk = self._talk(step, cancel)
         began_s = time.perf_counter()
         try:
@@ -145,6 +82,7 @@ class PlainScope:
         except AnswerTimedOut as error:
             self._link.give_up(talk)
             self._link.drop(talk)
+            self._check_state(str(error))
             raise ActAbandoned(f'step {step.number}: {error}') from error
         except AnswerTooLong as error:
             self._link.drop(talk)
@@ -177,6 +115,7 @@ class PlainScope:
         """Return a conversation that may be asked; until it is, trying again is safe."""
         while True:
             self._check_age(step, cancel)
+            self._check_state('it was closed between two questions')
             try:
                 within_s = self._opening_s()
                 talk = self._link.connection(within_s, cancel)
@@ -187,7 +126,7 @@ class PlainScope:
             except HandshakeRefused as error:
                 raise WorkerLost(str(error)) from error
             else:
-                self._check_state(talk)
+                self._check_state('it was closed as a question began', talk)
                 return talk
 
     def _opening_s(self) -> float:
@@ -206,18 +145,22 @@ class PlainScope:
                 f'old: after {self._rules.max_request_age_s:g} s it is asked anew'
             )
 
-    def _check_state(self, talk: Talk) -> None:
-        lost = self._answered is not None and self._answered is not talk
-        if lost and self._rules.keeps_state:
-            self._answered = None
+    def _check_state(self, reason: str, talk: Talk | None = None) -> None:
+        """See that the conversation of the last answer is there, and is `talk` where one is."""
+        answered = self._answered
+        if answered is None or not self._rules.keeps_state:
+            return
+        if not answered.is_open or talk not in (None, answered):
             raise StateLost(
-                f'the connection to {self._rules.address} was lost after an answer, and with it '
-                'what the policy knew of the episode'
+                f'the connection to {self._rules.address} was lost after an answer ({reason}), '
+                'and with it what the policy knew of the episode; where it knows nothing between '
+                'questions, server_keeps_state: false has the next one asked over another'
             )
 
     def _lost(self, step: Step, cancel: Cancel, error: ConnectionLost) -> NoReturn:
         if cancel.is_set():
             raise Retired(f'step {step.number} was given up') from error
+        self._check_state(str(error))
         self._notices.say('link', f'the server is away: {error}')
         cancel.wait(self._outage.failed(str(error)))
         raise ActAbandoned(f'step {step.number}: the connection was lost: {error}') from error
@@ -226,15 +169,3 @@ class PlainScope:
         lasted_s = self._outage.over()
         if lasted_s is not None and lasted_s > 0:
             self._notices.say('link', f'the server is back after {lasted_s:.1f} s')
-
-    def _enter(self) -> Cancel:
-        with self._lock:
-            if self._closed:
-                raise Retired('the episode is closed')
-            self._running = Cancel()
-            return self._running
-
-    def _leave(self, cancel: Cancel) -> None:
-        with self._lock:
-            if self._running is cancel:
-                self._running = None

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import read_key_map, ROWS
+from seq_harness.client.key_map import read_keeps_state, read_key_map, ROWS
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_opening import Opener
 from seq_harness.client.positronic_scope import PositronicScope, Terms
@@ -81,8 +81,8 @@ class PositronicPolicy:
         params
             The session's parameters.
         server
-            What the server's keys hold, the columns of its rows and the key that holds them: the
-            parameters of these names.
+            What the server's keys hold, the columns of its rows, the key that holds them, and
+            whether its policy keeps state: the parameters `server_*`.
         on_state
             Told, from any thread, of everything that changes between us and the server, once.
         via_gateway, embodiment, seed
@@ -96,6 +96,7 @@ class PositronicPolicy:
         """
         _refuse(via_gateway=via_gateway, embodiment=embodiment, seed=seed)
         self._keys = read_key_map(server or {})
+        self._keeps_state = read_keeps_state(server or {})
         endpoint = Endpoint.read(
             _with_path(url, model),
             token,
@@ -146,7 +147,7 @@ class PositronicPolicy:
         for said in stack.played_by:
             self._notices.say(said, f'the server wants {said}')
         rows = Actions(key=ROWS, hz=stack.fps, open_loop_horizon=stack.horizon_rows)
-        declared = {'io': _shown(meta), 'actions': rows, 'keeps_state': True}
+        declared = {'io': _shown(meta), 'actions': rows, 'keeps_state': self._keeps_state}
         return self._keys.declaration().model_copy(update=declared)
 
     def warm_up(self, observation: Observation) -> None:
@@ -215,6 +216,7 @@ class PositronicPolicy:
             self._notices,
             act_timeout_s=act_timeout_s,
             max_request_age_s=max_request_age_s,
+            keeps_state=self._keeps_state,
         )
         self._scopes = (*(known for known in self._scopes if not known.closed), scope)
         return scope

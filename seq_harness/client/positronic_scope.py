@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 import threading
 import time
 from typing import Any, NamedTuple
 
 from seq_harness.client.cancel import Cancel
-from seq_harness.client.figures import ActTally, RECENT, ScopeFigures, Spread
+from seq_harness.client.figures import RECENT, ScopeFigures, Spread
 from seq_harness.client.key_map import KeyMap, KeyMapRefused, ROWS
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_opening import PROGRESS_S
@@ -18,12 +18,12 @@ from seq_harness.client.positronic_session import Answer, Session
 from seq_harness.client.positronic_sessions import Sessions
 from seq_harness.client.positronic_stack import LocalStack, StackRefused
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost
+from seq_harness.client.unstreamed import UnstreamedScope
 from seq_harness.contract.numpy_msgpack import pack
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
-    Queued,
     Retired,
     StateLost,
     Step,
@@ -62,13 +62,13 @@ class Terms(NamedTuple):
         return rows_of(result, self.stack.fps, self.keys.rows_key or ROWS)
 
 
-class PositronicScope:
+class PositronicScope(UnstreamedScope):
     """
-    Ask one session about an episode's steps (PolicyScope).
+    Ask one session about an episode's steps.
 
     The server keeps what its policy remembers in the session. So a session that is lost is opened
-    anew once, and only before it has answered; afterwards its loss ends the episode. What no act
-    carries is not sent: the server reads one observation an act.
+    anew once, and only before it has answered; afterwards its loss ends the episode. The session
+    itself is ended from another thread.
     """
 
     def __init__(
@@ -80,88 +80,23 @@ class PositronicScope:
         *,
         act_timeout_s: float,
         max_request_age_s: float,
+        keeps_state: bool = True,
     ) -> None:
+        super().__init__()
         self._sessions = sessions
         self._terms = terms
         self._clock_ns = clock_ns
         self._notices = notices
         self._act_timeout_s = act_timeout_s
+        self._keeps_state = keeps_state
         self._max_age_ns = round(max_request_age_s * 1e9)
-        self._tally = ActTally()
         self._times: dict[str, deque[float]] = {}  # under _lock
         self._lock = threading.Lock()  # held for a few assignments
-        self._running: Cancel | None = None  # under _lock
-        self._closed = False  # under _lock
-        self._session: Session | None = None  # under _lock; used by the thread that acts
+        self._session: Session | None = None  # the thread that acts, then `_let_go`
         self._meta: bytes | None = None  # of the session that was first; the thread that acts
         self._reconnects = 0
+        self._is_second = False  # the last one was lost before it answered; the thread that acts
         self._kind = ''
-
-    def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
-        """
-        Ask the policy about `step` and return its outputs: rows under `actions`, or None.
-
-        Raises
-        ------
-        PolicyError
-            The observation cannot be sent as it is, the inference failed, or its answer is not
-            told into rows.
-        StateLost
-            The session was lost after it had answered.
-        WorkerLost
-            It could not be opened anew.
-        ActAbandoned
-            The first answer took too long, or its observation grew too old: ask anew.
-        Retired
-            `retire` or `close` was called.
-
-        """
-        cancel = self._enter()
-        self._tally.count('asked')
-        try:
-            answer = self._answered(step, cancel)
-            return self._outputs(answer)
-        except BaseException as error:
-            self._tally.count('failed')
-            if cancel.is_set() and not isinstance(error, Retired):
-                raise Retired('the act was given up') from error
-            raise
-        finally:
-            self._leave(cancel)
-
-    def observe(self, step: Step) -> Queued:
-        """Let a step go that no act carries: the server takes none."""
-        return Queued.ACCEPTED
-
-    def skip(self, number: int) -> None:
-        """Note nothing: the server takes no numbers."""
-
-    def expect(self, next_ask: int) -> None:
-        """Note nothing: the server takes no steps before an act's own."""
-
-    def retire(self) -> None:
-        """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""
-        with self._lock:
-            running = self._running
-        if running is not None:
-            running.set()
-
-    def close(self) -> None:
-        """Give up the running act; the session is ended from another thread."""
-        with self._lock:
-            self._closed = True
-            idle = self._running is None
-            session = self._session if idle else None
-            self._session = None if idle else self._session
-        self.retire()
-        if session is not None:
-            self._sessions.give_back(session)
-
-    @property
-    def closed(self) -> bool:
-        """Tell whether the episode was closed."""
-        with self._lock:
-            return self._closed
 
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
@@ -173,6 +108,14 @@ class PositronicScope:
             times = {name: list(recent) for name, recent in self._times.items()}
         return {name: Spread.of(recent) for name, recent in sorted(times.items())}
 
+    def _ask(self, step: Step, cancel: Cancel) -> Any:
+        return self._outputs(self._answered(step, cancel))
+
+    def _let_go(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            self._sessions.give_back(session)
+
     def _answered(self, step: Step, cancel: Cancel) -> Answer:
         observation = self._terms.observation(step.observation)
         while True:
@@ -183,7 +126,7 @@ class PositronicScope:
             except (ConnectionLost, AnswerTimedOut) as error:
                 self._lose(session, error, cancel)
                 if isinstance(error, AnswerTimedOut) or self._is_old(step):
-                    raise ActAbandoned(f'no first answer yet: {error}') from error
+                    raise ActAbandoned(f'step {step.number}: {error}') from error
                 self._tally.count('repeated')
             except PolicyError:
                 self._drop(session)
@@ -205,10 +148,9 @@ class PositronicScope:
         if self._meta is not None and meta != self._meta:
             self._sessions.give_back(session)
             raise WorkerLost('the session was lost, and the server declares otherwise by now')
-        self._reconnects += self._meta is not None
-        self._meta = meta
-        with self._lock:
-            self._session = session
+        self._is_second = self._meta is not None
+        self._reconnects += self._is_second
+        self._meta, self._session = meta, session
         return session
 
     def _lose(self, session: Session, error: Exception, cancel: Cancel) -> None:
@@ -216,17 +158,16 @@ class PositronicScope:
         self._drop(session)
         if cancel.is_set():
             raise Retired('the act was given up')
-        if session.answered:
+        if session.answered and self._keeps_state:
             raise StateLost(
                 f'the session was lost, and with it what the policy remembered: {error}'
             ) from error
-        if self._reconnects:
+        if self._is_second and not session.answered:
             raise WorkerLost(f'the session was lost again before it answered: {error}') from error
-        self._notices.say('link', f'the session was lost before it answered: {error}')
+        self._notices.say('link', f'the session was lost: {error}')
 
     def _drop(self, session: Session) -> None:
-        with self._lock:
-            self._session = None
+        self._session = None
         self._sessions.lost(session)
 
     def _is_old(self, step: Step) -> bool:
@@ -255,19 +196,3 @@ class PositronicScope:
             width = rows.rows.shape[-1] if rows.rows.ndim else 1
             self._notices.say('rows', f'the server answers {rows.kind}, {width} columns a row')
         self._kind = rows.kind
-
-    def _enter(self) -> Cancel:
-        with self._lock:
-            if self._closed:
-                raise Retired('the episode is closed')
-            self._running = Cancel()
-            return self._running
-
-    def _leave(self, cancel: Cancel) -> None:
-        with self._lock:
-            if self._running is cancel:
-                self._running = None
-            session = self._session if self._closed else None
-            self._session = None if self._closed else self._session
-        if session is not None:
-            self._sessions.give_back(session)

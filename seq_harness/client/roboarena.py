@@ -8,7 +8,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import Entry, KeyMap, Path, read_entries, read_key_map
+from seq_harness.client.key_map import (
+    Entry,
+    KeyMap,
+    Path,
+    read_entries,
+    read_keeps_state,
+    read_key_map,
+)
 from seq_harness.client.key_presets import PRESET_COLUMNS
 from seq_harness.client.openpi import answer_to, greeted, infer_ms_of, told
 from seq_harness.client.plain_link import Answered, Talk
@@ -128,9 +135,6 @@ class RoboarenaTalk:
 class RoboarenaDialect:
     """What sets roboarena's wire apart (Dialect)."""
 
-    keeps_state = True
-    """Some servers reset the policy when the connection ends."""
-
     def __init__(self, endpoint: Endpoint, server: Mapping[str, Any]) -> None:
         """
         Take note of a server; `server` holds the parameters `server_*`.
@@ -151,6 +155,7 @@ class RoboarenaDialect:
         self._action_space = server.get('server_action_space', 'joint_position')
         self._first_camera = int(server.get('server_first_camera', 1))
         self.address = str(endpoint)
+        self.keeps_state = read_keeps_state(server)
 
     def open(self, within_s: float, cancel: Cancel, waiting: Waiting) -> RoboarenaTalk:
         """Connect, and see whether what the greeting asks for can be given (Dialect)."""

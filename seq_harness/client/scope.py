@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-import threading
 from typing import Any
 
 from seq_harness.client.acting import Acting
-from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally, ScopeFigures
+from seq_harness.client.running import Running
 from seq_harness.client.uploader import Uploader
-from seq_harness.playback.uplink import Queued, Retired, Step
+from seq_harness.playback.uplink import Queued, Step
 
 
 class SequenceScope:
@@ -32,9 +31,7 @@ class SequenceScope:
         self._uploader = uploader
         self._tally = tally
         self._reconnects = reconnects
-        self._lock = threading.Lock()  # held for a few assignments
-        self._running: Cancel | None = None  # under _lock
-        self._closed = False  # under _lock
+        self._running = Running()
 
     def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
         """
@@ -56,11 +53,8 @@ class SequenceScope:
             The observation cannot be sent as it is.
 
         """
-        cancel = self._enter()
-        try:
+        with self._running.act() as cancel:
             return self._acting.run(step, plan, cancel)
-        finally:
-            self._leave(cancel)
 
     def observe(self, step: Step) -> Queued:
         """Hand a step that no act carries to the observation stream."""
@@ -76,16 +70,11 @@ class SequenceScope:
 
     def retire(self) -> None:
         """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""
-        with self._lock:
-            running = self._running
-        if running is not None:
-            running.set()
+        self._running.retire()
 
     def close(self) -> None:
         """Give up the running act; the end of the episode is told from another thread."""
-        with self._lock:
-            self._closed = True
-        self.retire()
+        self._running.close()
         self._uploader.close()
 
     def join(self, deadline_s: float) -> None:
@@ -95,8 +84,7 @@ class SequenceScope:
     @property
     def closed(self) -> bool:
         """Tell whether the episode was closed."""
-        with self._lock:
-            return self._closed
+        return self._running.closed
 
     @property
     def ended(self) -> bool:
@@ -116,15 +104,3 @@ class SequenceScope:
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         return ScopeFigures(self._tally.figures(), self._uploader.figures(), self._reconnects())
-
-    def _enter(self) -> Cancel:
-        with self._lock:
-            if self._closed:
-                raise Retired('the episode is closed')
-            self._running = Cancel()
-            return self._running
-
-    def _leave(self, cancel: Cancel) -> None:
-        with self._lock:
-            if self._running is cancel:
-                self._running = None

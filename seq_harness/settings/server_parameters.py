@@ -30,9 +30,10 @@ SERVER = (
         'of another width than the columns are refused.', 0, 1024,
     ),
     Parameter(
-        'server_keeps_state', Kind.BOOL, False, 'The policy knows an episode by its connection: '
-        'one that is lost after an answer ends the episode with policy_state_lost, in place of '
-        'asking anew over another. Always so for roboarena+ws://.',
+        'server_keeps_state', Kind.BOOL, True, 'The policy may remember its episode: a connection '
+        'that is lost after an answer, or closed because an answer took too long, ends the '
+        'episode with policy_state_lost. Set it false only for a policy that reads one '
+        'observation and remembers nothing: then the next question goes over another.',
     ),
     Parameter(
         'server_action_space', Kind.STRING, 'joint_position', 'For roboarena+ws://: what the rows '

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-import json
-import os
+from functools import partial
 from pathlib import Path
-import signal
 import subprocess
 import threading
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 from seq_harness.client import plain_link, plain_websocket
 from seq_harness.client.key_map import KeyMapRefused
-from seq_harness.client.registry import policy_at
 from seq_harness.contract.images import fit_image
 from seq_harness.playback.uplink import (
-    ActAbandoned,
     PolicyError,
     Retired,
-    StateLost,
-    Step,
-    WorkerLost,
 )
+from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step, WITHIN_S
 from support.servers import needs_servers, OURS, PYTHON, served, ServerProcess
 from support.waiting import free_port, wait_for
 
 pytestmark = needs_servers
-
-SCRIPT = Path(__file__).parent / 'serve_openpi.py'
-WITHIN_S = 20.0
 
 DROID = {
     'exterior': np.zeros((224, 224, 3), np.uint8),
@@ -44,62 +34,13 @@ DROID = {
 }
 
 
-class Robot:
-    """The policy of a server, and what the user was told."""
-
-    def __init__(self, port: int, **options: Any) -> None:
-        self.port = port
-        self.told: list[str] = []
-        self.policy = policy_at(
-            f'openpi+ws://127.0.0.1:{port}',
-            on_state=self.told.append,
-            **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 5.0, **options},
-        )
-
-    def heard(self, text: str) -> bool:
-        """Tell whether the user was told of something."""
-        return any(text in said for said in self.told)
-
-    def scope(self) -> Any:
-        return self.policy.open_episode(time.monotonic_ns)
-
-
-def step(number: int = 0, observation: dict[str, Any] | None = None) -> Step:
-    seen = {'state': np.zeros(6, np.float32), 'prompt': 'reach'}
-    return Step(number, time.monotonic_ns(), observation or seen)
-
-
-def count(outputs: Any) -> int:
-    """Return which inference of its server an answer is."""
-    return int(outputs['actions'][0][0])
-
-
-def read(server: ServerProcess) -> list[Any]:
-    """Return what the server was asked about, by type and shape."""
-    lines = [line for line in server.output().splitlines() if line.startswith('{')]
-    return [json.loads(line)['read'] for line in lines]
-
-
 Start = Callable[..., tuple[ServerProcess, Robot]]
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as opened:
-        yield opened
 
 
 @pytest.fixture
 def start(stack: ExitStack) -> Start:
     """Start a server and make a robot for it; both end with the test."""
-
-    def started(*arguments: str, **options: Any) -> tuple[ServerProcess, Robot]:
-        server, port = stack.enter_context(served(SCRIPT, *arguments, variables=OURS))
-        robot = Robot(port, **options)
-        stack.callback(robot.policy.close)
-        return server, robot
-
-    return started
+    return partial(robot_at, stack)
 
 
 def test_openpi_rows_are_answered_to_own_keys_without_any_map(start: Start) -> None:
@@ -185,7 +126,7 @@ def test_openpi_answer_without_rows_names_what_came(start: Start) -> None:
 def test_openpi_traceback_is_an_error_and_the_next_question_goes_over_another_connection(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _, robot = start('--fail-at', '1')
+    _, robot = start('--fail-at', '1', server=FORGETFUL)
     robot.policy.connect()
     scope = robot.scope()
     assert count(scope.infer(step())) == 0
@@ -201,26 +142,6 @@ def test_openpi_policy_that_returns_no_mapping_is_an_error(start: Start) -> None
     robot.policy.connect()
     with pytest.raises(PolicyError, match='TypeError'):
         robot.scope().infer(step())
-
-
-def test_openpi_answer_that_comes_too_late_is_never_taken_for_the_next(start: Start) -> None:
-    _, robot = start('--slow-at', '1', '--slow-s', '2.5', act_timeout_s=1.0)
-    robot.policy.connect()
-    scope = robot.scope()
-    assert count(scope.infer(step())) == 0
-    with pytest.raises(ActAbandoned, match=r'no answer came within 1 s'):
-        scope.infer(step(1))
-    answers = []
-
-    def answered() -> bool:
-        try:
-            answers.append(count(scope.infer(step(2))))
-        except ActAbandoned:
-            return False
-        return True
-
-    wait_for(answered, WITHIN_S, 'an answer')
-    assert answers[0] >= 2, 'inference 1 is that of the step that was given up'
 
 
 def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behind(
@@ -289,89 +210,6 @@ def test_openpi_greeting_waits_behind_the_inference_of_another_client(
     second.policy.connect()
     asking.join(WITHIN_S)
     assert second.policy.connected
-
-
-def test_openpi_connection_that_is_lost_over_a_question_is_made_anew_for_the_next(
-    stack: ExitStack,
-) -> None:
-    port = free_port()
-    robot = Robot(port)
-    stack.callback(robot.policy.close)
-    with served(SCRIPT, '--die-at', '1', port=port, variables=OURS):
-        robot.policy.connect()
-        scope = robot.scope()
-        assert count(scope.infer(step())) == 0
-        with pytest.raises(ActAbandoned, match='connection was lost'):
-            scope.infer(step(1))
-    with served(SCRIPT, port=port, variables=OURS):
-        assert count(scope.infer(step(2))) == 0
-    assert robot.heard('is back')
-
-
-def test_openpi_policy_that_keeps_state_loses_it_with_the_connection_after_an_answer(
-    stack: ExitStack,
-) -> None:
-    port = free_port()
-    robot = Robot(port, server={'server_keeps_state': True})
-    stack.callback(robot.policy.close)
-    with served(SCRIPT, port=port, variables=OURS) as (server, _):
-        robot.policy.connect()
-        before = robot.scope()
-        server.kill()
-    with served(SCRIPT, port=port, variables=OURS) as (server, _):
-        assert count(before.infer(step())) == 0, 'nothing was lost before the first answer'
-        server.kill()
-    with served(SCRIPT, port=port, variables=OURS):
-        with pytest.raises(StateLost, match='what the policy knew'):
-            before.infer(step(1))
-        assert count(robot.scope().infer(step())) == 0, 'another episode begins afresh'
-
-
-def test_openpi_server_that_stays_away_is_lost_after_the_reconnect_time(start: Start) -> None:
-    server, robot = start(reconnect_s=0.5)
-    robot.policy.connect()
-    scope = robot.scope()
-    scope.infer(step())
-    server.kill()
-    with pytest.raises(WorkerLost, match=r'could not be reached for 0\.5 s'):
-        scope.infer(step(1))
-    assert not robot.policy.connected
-
-
-def test_openpi_server_that_announces_something_else_is_another_one(stack: ExitStack) -> None:
-    port = free_port()
-    robot = Robot(port)
-    stack.callback(robot.policy.close)
-    with served(SCRIPT, '--metadata', '{"model": "a"}', port=port, variables=OURS):
-        robot.policy.connect()
-    scope = robot.scope()
-    with (
-        served(SCRIPT, '--metadata', '{"model": "b"}', port=port, variables=OURS),
-        pytest.raises(WorkerLost, match=r'another server.*configure'),
-    ):
-        scope.infer(step())
-
-
-def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(stack: ExitStack) -> None:
-    port = free_port()
-    robot = Robot(port)
-    stack.callback(robot.policy.close)
-    with served(SCRIPT, port=port, variables=OURS):
-        robot.policy.connect()
-    wait_for(lambda: not robot.policy.connected, WITHIN_S, 'the loss')
-    with served(SCRIPT, port=port, variables=OURS):
-        wait_for(lambda: robot.policy.connected, WITHIN_S, 'the server')
-        assert robot.heard('is back')
-
-
-def test_openpi_frozen_server_is_given_up_within_the_time_of_a_question(start: Start) -> None:
-    server, robot = start(act_timeout_s=2.0)
-    robot.policy.connect()
-    scope = robot.scope()
-    scope.infer(step())
-    os.kill(server.pid, signal.SIGSTOP)
-    with pytest.raises(ActAbandoned, match=r'no answer came within 2 s'):
-        scope.infer(step(1))
 
 
 def test_openpi_answer_over_the_limit_is_an_error(start: Start) -> None:

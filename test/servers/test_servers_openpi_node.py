@@ -104,7 +104,7 @@ def test_openpi_server_that_dies_over_a_question_is_asked_again_when_it_is_back(
     rig: Rig,
 ) -> None:
     with served(SCRIPT, '--die-at', '3', variables=OURS) as (server, port):
-        rig.harness(port, reconnect_s=20.0, **STILL)
+        rig.harness(port, reconnect_s=20.0, server_keeps_state=False, **STILL)
         rig.begin()
         assert server.wait() == 1
     with served(SCRIPT, port=port, variables=OURS) as (server, _):
@@ -112,6 +112,13 @@ def test_openpi_server_that_dies_over_a_question_is_asked_again_when_it_is_back(
         assert rig.watcher.reason == ''
         assert rig.watcher.call('stop') == ''
         assert rig.ended(10.0) == 'stop'
+
+
+def test_openpi_server_that_dies_in_an_episode_ends_it_by_name(rig: Rig) -> None:
+    with served(SCRIPT, '--die-at', '3', variables=OURS) as (_, port):
+        rig.harness(port, reconnect_s=20.0, **STILL)
+        rig.begin()
+        assert rig.ended(15.0).startswith('policy_state_lost')
 
 
 def test_openpi_traceback_ends_the_episode_by_name(rig: Rig) -> None:

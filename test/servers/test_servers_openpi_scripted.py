@@ -123,7 +123,7 @@ def test_openpi_server_error_of_the_edge_is_waited_out(meet: Meet) -> None:
 
 
 def test_openpi_refusal_while_reconnecting_ends_the_episode(meet: Meet) -> None:
-    server, policy = meet(answering({'actions': ROWS}))
+    server, policy = meet(answering({'actions': ROWS}), server={'server_keeps_state': False})
     policy.connect()
     scope = policy.open_episode(time.monotonic_ns)
     scope.infer(step())

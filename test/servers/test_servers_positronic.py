@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 import json
 from pathlib import Path
@@ -68,12 +68,6 @@ def said(server: ServerProcess, what: str) -> list[Any]:
     """Return what the server told of one kind of event."""
     lines = [line for line in server.output().splitlines() if line.startswith('{')]
     return [value for line in lines for key, value in json.loads(line).items() if key == what]
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -267,6 +261,17 @@ def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
         scope.infer(step(1))
     scope.close()
     assert ids(robot.scope().infer(step()))[0] > 1
+
+
+def test_a_policy_that_remembers_nothing_is_asked_in_another_session(start: Start) -> None:
+    slow = {'slow_at': 1, 'slow_s': 1.5, 'slow_session': 1}
+    _, robot = start(params=slow, act_timeout_s=0.5, server={'server_keeps_state': False})
+    robot.connected()
+    scope = robot.scope()
+    scope.infer(step())
+    with pytest.raises(ActAbandoned, match='no answer came'):
+        scope.infer(step(1))
+    assert [ids(scope.infer(step(number))) for number in (2, 3)] == [(2, 0), (2, 1)]
 
 
 def test_a_retired_act_ends_at_once(start: Start) -> None:

@@ -272,6 +272,18 @@ def test_roboarena_connection_that_is_lost_after_an_answer_takes_the_episode_alo
     episode(policy).infer(step())
 
 
+def test_roboarena_policy_that_remembers_nothing_is_reset_and_asked_over_another_connection(
+    meet: Meet,
+) -> None:
+    server, policy = meet(server_keeps_state=False)
+    policy.connect()
+    scope = episode(policy)
+    scope.infer(step())
+    server.connections.get().close()
+    scope.infer(step(1))
+    assert [message['endpoint'] for message in server.messages] == ['reset', 'infer'] * 2
+
+
 def test_roboarena_server_that_hangs_up_over_a_question_is_asked_anew_before_any_answer(
     meet: Meet,
 ) -> None:

@@ -1,0 +1,15 @@
+"""What the tests of every policy server share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """Give what is opened in a test to be closed with it."""
+    with ExitStack() as opened:
+        yield opened
