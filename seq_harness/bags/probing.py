@@ -7,6 +7,7 @@ from typing import Any
 
 from seq_harness.bags.charges import charged_real
 from seq_harness.bags.lockstep import BagClock, Charged
+from seq_harness.bags.mending import opened
 from seq_harness.bags.observing import observations_at
 from seq_harness.bags.params import Params, settings_from
 from seq_harness.bags.reading import Bag
@@ -28,7 +29,8 @@ def probe_at(bag: Path | str, params: Params, policy: Any, at_s: float) -> Probe
     Raises
     ------
     BagError
-        The recording cannot be read, or an input has no message by then; says which.
+        The recording cannot be read or holds no such instant, or an input has no message by
+        then; says which.
     SettingsError, DeclarationRefused
         The parameters are wrong, or do not fit the policy.
     PolicyError, WorkerLost
@@ -36,12 +38,13 @@ def probe_at(bag: Path | str, params: Params, policy: Any, at_s: float) -> Probe
 
     """
     settings = settings_from(params)
-    with Bag(bag) as opened:
+    with opened(bag, mend=True) as (read, _):
+        _check_instant(read, at_s)
         client = client_of(policy, settings)
         try:
             pipeline = Pipeline(settings, client.connect())
-            at_ns = opened.start_ns + round(at_s * 1e9)
-            seen = next(observations_at(opened, settings, pipeline.spec, [at_ns]))
+            at_ns = read.start_ns + round(at_s * 1e9)
+            seen = next(observations_at(read, settings, pipeline.spec, [at_ns]))
             missing = [i.topic for i in settings.inputs if i.name not in seen.snapshot]
             if missing:
                 raise BagError(f'{bag} has no {", ".join(missing)} in its first {at_s:g} s')
@@ -50,6 +53,12 @@ def probe_at(bag: Path | str, params: Params, policy: Any, at_s: float) -> Probe
             return walk.along(walk.charged.opened(pipeline, client.open_episode(clock.now_ns)))
         finally:
             client.close()
+
+
+def _check_instant(bag: Bag, at_s: float) -> None:
+    length_s = (bag.end_ns - bag.start_ns) / 1e9
+    if not 0 <= at_s <= length_s:
+        raise BagError(f'expected an instant from 0 to {length_s:.3f} s of {bag.path}, got {at_s}')
 
 
 class _Walk:

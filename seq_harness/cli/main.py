@@ -1,6 +1,8 @@
 """The command seq-harness: its first argument names the command to run."""
 
 from importlib import import_module
+import os
+import select
 import signal
 import sys
 from typing import TextIO
@@ -22,6 +24,9 @@ COMMANDS = {
     'preflight': ('preflight', 'name what is wrong with robot and worker before motion'),
     'schemas': ('schemas', 'print the JSON schemas of what crosses the worker wire'),
 }
+
+UNREAD = 128 + signal.SIGPIPE
+"""The status of a command whose output went to `head` or the like, which had enough of it."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,13 +54,28 @@ def main(argv: list[str] | None = None) -> int:
     try:
         command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
         status: int = command.main(rest)
+        sys.stdout.flush()
     except ModuleNotFoundError as error:
         said = missing(name, error)
         if said is None:
             raise
         print(said, file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        if not _unread():
+            raise
+        return UNREAD
     return status
+
+
+def _unread() -> bool:
+    """Tell whether nobody reads what is printed any more, and let what is left go nowhere."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    if not output.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 def _leave(number: int, frame: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def test_an_input_without_a_message_is_named(tmp_path: Path) -> None:
     bag = write(tmp_path / 'bag', sorted(late, key=lambda message: message[2]))
     with pytest.raises(BagError, match='has no front/compressed in its first 1 s'):
         probe_at(bag, parameters(camera=True), Follow(), 1.0)
+
+
+@pytest.mark.parametrize('at_s', [-0.1, 2.5, math.nan])
+def test_an_instant_that_was_not_recorded_is_refused(bag: Path, at_s: float) -> None:
+    with pytest.raises(BagError, match=r'from 0 to 1\.990 s'):
+        probe_at(bag, parameters(), Follow(), at_s)
+
+
+def test_a_file_that_breaks_off_is_asked_about_up_to_there(bag: Path, tmp_path: Path) -> None:
+    data = (bag / 'motion.mcap').read_bytes()
+    (tmp_path / 'cut.mcap').write_bytes(data[: len(data) * 9 // 10])
+    assert probe_at(tmp_path / 'cut.mcap', parameters(), Follow(), 0.5).commanded
 
 
 def test_what_is_refused_is_said(bag: Path) -> None:

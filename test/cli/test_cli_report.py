@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -117,3 +120,22 @@ def test_a_replay_writes_a_page_about_itself(bag: Path, params: Path, tmp_path: 
     assert 'bag_ended' in seen.text
     assert len(seen.traces('commanded')) == 2
     assert seen.traces('chunks as predicted (odd)')
+
+
+def test_a_part_that_was_not_recorded_is_refused(
+    bag: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report.main([str(bag), '--from', '7', '--json']) == 1
+    assert 'lasts 0.990 s: nothing lies from 7 s' in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_of_the_output_is_no_failure(bag: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, '-m', 'seq_harness.cli.main', 'report', str(bag), '--json']
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert done.stderr == ''

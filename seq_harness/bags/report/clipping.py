@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from seq_harness.bags.records import BagError
 from seq_harness.bags.report.data import Channel, Lines, ReportData
 
 
 def clipped(data: ReportData, from_s: float, to_s: float) -> ReportData:
-    """Return what lies between two instants; times go on counting from the same start."""
+    """
+    Return what lies between two instants; times go on counting from the same start.
+
+    Raises
+    ------
+    BagError
+        The run was over before the first of them, or the second lies before it.
+
+    """
+    if from_s > data.length_s or to_s < from_s:
+        raise BagError(
+            f'{data.title} lasts {data.length_s:.3f} s: nothing lies from {from_s:g} s '
+            f'to {to_s:g} s'
+        )
 
     def within(at_s: float) -> bool:
         return from_s <= at_s <= to_s
