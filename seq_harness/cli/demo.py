@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 import json
 from pathlib import Path
 import re
@@ -29,6 +30,9 @@ READY_WITHIN_S = 60.0
 
 SERVER_WITHIN_S = 600.0
 """How long a server that somebody else started may take to load and to answer once."""
+
+WAITS = re.compile(r'\[harness\]: ((?:waiting for|.* has not |.* prepares ).*)$', re.MULTILINE)
+"""What the harness says while a server lets it wait."""
 
 TARGETS_REACHED = 'policy:targets_reached'
 
@@ -107,9 +111,12 @@ def _run(arguments: argparse.Namespace, logs: Path, record: Path | None) -> int:
         url = arguments.worker or _worker_url(children)
         children.start('harness', _harness(arguments, params, url, record))
         with Watcher() as watcher:
-            each = children.check
+            each: Callable[[], None] = children.check
+            if arguments.worker:
+                each = partial(_tell, children, set())
             within_s = SERVER_WITHIN_S if arguments.worker else READY_WITHIN_S
             watcher.wait(lambda: watcher.ready, within_s, 'a ready harness', each)
+            each = children.check
             if arguments.bag is None:
                 seen = 'the first frame and joint state'
                 watcher.wait(lambda: not watcher.figures['missing_inputs'], 20.0, seen, each)
@@ -178,6 +185,15 @@ def _harness(
     if wanted is not None:
         command += ['-p', f'record:={wanted.absolute()}']
     return command
+
+
+def _tell(children: Children, told: set[str]) -> None:
+    """Check the children, and say what the harness waits for, once each."""
+    children.check()
+    for text in WAITS.findall(children.log('harness').read_text(errors='replace')):
+        if text not in told:
+            told.add(text)
+            print(f'demo: {text}', file=sys.stderr)
 
 
 def _recorded(figures: dict[str, Any], wanted: Path) -> dict[str, Any]:

@@ -219,6 +219,15 @@ def read_entries(keys: str) -> dict[Path, Entry | None]:
     return _read(said)
 
 
+def naming_both(error: PolicyError, observation: Mapping[str, Any], sent: str) -> PolicyError:
+    """Add the robot's side to what a server says of a first question; `sent` describes the map."""
+    gave = ', '.join(f'{key!r} {_form(value)}' for key, value in observation.items())
+    return PolicyError(
+        f'{error}. The robot gave {gave}; {sent}: if the server reads other keys or sizes, '
+        'server_preset and server_keys say so'
+    )
+
+
 def shown(path: Path) -> str:
     """Return a server's key for people."""
     return repr('.'.join(path))
@@ -287,6 +296,12 @@ def _numbers(path: Path, entry: Entry, arrays: list[Any]) -> Any:
     if entry.length is not None and len(joined) != entry.length:
         raise _wrong(path, entry, arrays, f'{entry.length} numbers were expected')
     return joined
+
+
+def _form(value: Any) -> str:
+    return (
+        'text' if isinstance(value, str) else f'{np.asarray(value).dtype}{list(np.shape(value))}'
+    )
 
 
 def _wrong(path: Path, entry: Entry, arrays: list[Any], wanted: str) -> KeyMapRefused:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint, EndpointRefused
 from seq_harness.client.keeper import Keeper
+from seq_harness.client.key_map import naming_both
 from seq_harness.client.notices import Notices
 from seq_harness.client.plain_link import Dialect, PlainLink
 from seq_harness.client.plain_scope import PlainRules, PlainScope
@@ -20,7 +21,7 @@ from seq_harness.client.transport import Unreachable
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.limits import MAX_MESSAGE_BYTES
 from seq_harness.playback.session import Observation
-from seq_harness.playback.uplink import Retired, Step, WorkerLost
+from seq_harness.playback.uplink import PolicyError, Retired, Step, WorkerLost
 
 FIRST_WAIT_S = 0.25
 LAST_WAIT_S = 5.0
@@ -117,6 +118,9 @@ class PlainPolicy:
         scope = self._open(lambda: 0, longest_s, longest_s)
         try:
             scope.infer(Step(0, 0, observation))
+        except PolicyError as error:
+            sent = self._declaration.io if self._declaration else None
+            raise naming_both(error, observation, sent or '') from error
         except Retired:
             raise PolicyClosed('closed while warming up') from None
         finally:

@@ -347,7 +347,8 @@ def _connected(
         socket.shake_hands(endpoint, headers, deadline_s)
         if socket.subprotocol != subprotocol:
             raise HandshakeRefused(
-                f'{endpoint} does not speak {subprotocol}: is it the address of a worker?'
+                f'{endpoint} does not speak {subprotocol}: is it the address of a worker? '
+                'A server of another make has a scheme of its own, such as openpi+ws://'
             )
     except BaseException:
         socket.abort()
@@ -370,10 +371,15 @@ def _refused(endpoint: Endpoint, response: Response) -> Exception:
     status = response.status_code
     if status in (401, 403):
         shown = 'the token' if endpoint.token is not None else 'a client without a token'
-        return StatusRefused(f'{endpoint} refused {shown} (HTTP {status})', status)
+        return StatusRefused(
+            f'{endpoint} refused {shown} (HTTP {status}); some servers '
+            'answer so where the path, or the scheme of worker_url, is another',
+            status,
+        )
     if status >= 500 or status == 429:
         return Unreachable(f'{endpoint} takes no connections now (HTTP {status})')
     return StatusRefused(
-        f'{endpoint} answered HTTP {status}: is it the address of a worker, and its path right?',
+        f'{endpoint} answered HTTP {status}: is it the address of a worker, or of a server '
+        'that speaks as the scheme of worker_url says, at this path?',
         status,
     )

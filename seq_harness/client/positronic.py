@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import read_keeps_state, read_key_map, ROWS
+from seq_harness.client.key_map import naming_both, read_keeps_state, read_key_map, ROWS
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_opening import Opener
 from seq_harness.client.positronic_scope import PositronicScope, Terms
@@ -22,7 +22,7 @@ from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.limits import MAX_IO_LENGTH
 from seq_harness.contract.own_io import Actions
 from seq_harness.playback.session import Observation
-from seq_harness.playback.uplink import Retired, Step, WorkerLost
+from seq_harness.playback.uplink import PolicyError, Retired, Step, WorkerLost
 
 PREFIX = 'positronic+'
 
@@ -165,6 +165,8 @@ class PositronicPolicy:
         scope = self._open(lambda: 0, self._connect_timeout_s, self._connect_timeout_s)
         try:
             scope.infer(Step(0, 0, observation))
+        except PolicyError as error:
+            raise naming_both(error, observation, self._keys.describe()) from error
         except Retired:
             raise WorkerLost('closed while warming up') from None
         finally:

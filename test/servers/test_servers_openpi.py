@@ -95,6 +95,16 @@ def test_openpi_map_that_does_not_fit_fails_while_warming_up(start: Start) -> No
     assert read(server) == [], 'nothing was sent'
 
 
+def test_openpi_server_that_reads_other_keys_is_told_of_with_what_the_robot_gave(
+    start: Start,
+) -> None:
+    _, robot = start('--reach', '--frame-key', 'observation/image')
+    robot.policy.connect()
+    both = r"KeyError: 'observation/image'.*'state' float32\[6\], 'prompt' text; the own keys"
+    with pytest.raises(PolicyError, match=both):
+        robot.policy.warm_up(step().observation)
+
+
 def test_openpi_frames_are_fitted_as_its_client_fits_them(tmp_path: Path) -> None:
     frame = np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)
     np.save(tmp_path / 'frame.npy', frame)

@@ -7,6 +7,7 @@ import json
 import math
 from pathlib import Path
 import re
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -16,7 +17,7 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
 from support.servers import needs_servers, OURS, served
-from support.waiting import wait_for
+from support.waiting import free_port, wait_for
 
 pytestmark = needs_servers
 
@@ -177,3 +178,15 @@ def test_openpi_server_moves_the_arm_of_the_demo(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
     assert json.loads(figures_file.read_text())['targets_reached'] >= 3
+
+
+def test_openpi_server_that_is_not_there_yet_is_told_of_by_the_demo() -> None:
+    command = [sys.executable, '-m', 'seq_harness.cli.main', 'demo']
+    command += ['--worker', f'openpi+ws://127.0.0.1:{free_port()}', '--params-file', str(CONFIG)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stderr is not None
+        try:
+            told = next((line for line in demo.stderr if 'waiting for the server' in line), '')
+        finally:
+            demo.send_signal(signal.SIGINT)
+    assert 'refused' in told
