@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq_harness.client.ledger import Entry, Ledger, Place
+from seq_harness.client.ledger import Entry, Ledger, Place, UNSENT
 from seq_harness.client.posts import Post, StreamLimits, Tally
 
 MAX_BATCH = 64
@@ -31,6 +31,14 @@ class Outbox:
     def busy(self) -> bool:
         """Tell whether a post is under way."""
         return self._flying is not None
+
+    @property
+    def full(self) -> bool:
+        """Tell whether what waits to be sent has reached a bound; one frame alone never has."""
+        frames = self._ledger.count(*UNSENT)
+        if frames >= self._limits.unsent_frames:
+            return True
+        return frames > 0 and self._ledger.unsent_bytes() >= self._limits.unsent_bytes
 
     def take(
         self, generation: int, episode_id: str, base: int, due: int, must_hold: int | None

@@ -114,7 +114,7 @@ class ObservationStream:
         if not self.reads_past:
             self.skip(number)
             return Queued.ACCEPTED
-        if self._full():
+        if self._outbox.full:
             self._tally.count(full=1)
             if self._when_behind is WhenBehind.WAIT and self._draining:
                 return Queued.FULL
@@ -141,15 +141,9 @@ class ObservationStream:
                 f'step {number} was given before: each observation has a number of its own'
             )
 
-    def _full(self) -> bool:
-        frames = self._ledger.count(*UNSENT)
-        if frames >= self._limits.unsent_frames:
-            return True
-        return frames > 0 and self._ledger.unsent_bytes() >= self._limits.unsent_bytes
-
     def _drop_oldest(self) -> None:
         for entry in self._ledger.at(Place.QUEUED, Place.ENCODING, Place.READY):
-            if not self._full():
+            if not self._outbox.full:
                 return
             self._ledger.move(entry, Place.SKIPPED)
             self._tally.count(dropped=1)
@@ -315,7 +309,7 @@ class ObservationStream:
         """End an act without an answer: its observation is a step like any other."""
         entry = self._end_act(number)
         if entry is not None:
-            sent = entry.payload is not None and self.reads_past and not self._full()
+            sent = entry.payload is not None and self.reads_past and not self._outbox.full
             self._ledger.move(entry, Place.READY if sent else Place.SKIPPED)
 
     def resend(self, wire_from: int) -> Resend:

@@ -25,6 +25,7 @@ from rclpy.action.server import ActionServer, CancelResponse, GoalResponse  # no
 WITHIN_S = 10.0
 LEAST = 0.01
 """How far a value must be from the last goal."""
+WAITS = 'goals wait until it ends'
 
 
 class Gripper:
@@ -234,8 +235,7 @@ def test_a_server_that_neither_takes_another_goal_nor_cancels_is_told_and_waited
     rig.until(lambda: len(gripper.taken) == 1, 'a goal')
     for value in (0.5, 0.9):
         send(made, value)
-        said = lambda: 'goals wait until it ends' in rig.told.get('hand (gripper)', '')  # noqa: E731
-        rig.until(said, 'a word')
+        rig.until(lambda: WAITS in rig.told.get('hand (gripper)', ''), 'a word')
     gripper.end()
     rig.until(lambda: len(gripper.taken) == 2, 'the newest goal')
     assert [taken.position for taken in gripper.taken] == [0.1, 0.9]
