@@ -144,7 +144,10 @@ def _items(stream: BinaryIO, path: Path) -> Iterator[Any]:
             elif isinstance(found, Message):
                 yield _item(found, channels[found.channel_id], schemas)
     except ValidationError as error:
-        raise BagError(f'{path} holds what this version does not read: {error}') from error
+        first = error.errors()[0]
+        place = '.'.join(str(part) for part in first['loc'])
+        said = f'{error.title}: {place}: {first["msg"]}'
+        raise BagError(f'{path} holds what this version does not read: {said}') from error
     except Exception as error:
         # What is cut off or damaged is refused by errors of many libraries.
         yield _broken(stream, error)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcap.reader import make_reader
+from mcap.writer import Writer
 import numpy as np
 import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
@@ -274,6 +275,40 @@ def test_a_record_with_a_gap_is_refused_by_its_place(bag: Path, tmp_path: Path) 
     del record.rounds[9]
     with pytest.raises(BagError, match='lacks round 9'):
         replay_exact(record)
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        ({'format': 99}, 'has the format 99; this version reads up to 1: update it'),
+        ({'format': None}, 'holds what this version does not read: Begin: format: '),
+    ],
+)
+def test_a_record_of_another_version_is_refused_in_one_line(
+    bag: Path, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    _, record = _recorded(bag, tmp_path)
+    other = _begun_otherwise(record.path, tmp_path / 'other.mcap', change)
+    with pytest.raises(BagError) as caught:
+        read_record(other)
+    assert said in str(caught.value)
+    assert '\n' not in str(caught.value)
+
+
+def _begun_otherwise(path: Path, to: Path, change: dict[str, Any]) -> Path:
+    """Write the begin of a record with some fields changed."""
+    with path.open('rb') as stream:
+        schema, channel, message = next(make_reader(stream).iter_messages(['record/begin']))
+    assert schema is not None
+    begin = {**json.loads(message.data), **change}
+    with to.open('wb') as file:
+        writer = Writer(file)
+        writer.start()
+        named = writer.register_schema(schema.name, schema.encoding, schema.data)
+        on = writer.register_channel(channel.topic, channel.message_encoding, named)
+        writer.add_message(on, message.log_time, json.dumps(begin).encode(), message.log_time)
+        writer.finish()  # type: ignore[no-untyped-call]
+    return to
 
 
 def test_what_is_no_record_is_refused(bag: Path, tmp_path: Path) -> None:
