@@ -18,9 +18,10 @@ END = 'targets_reached'
 
 
 class Reaching:
-    """Pursue the target that frames show, until it jumped three times."""
+    """Pursue the target that frames show, until it has jumped so many times."""
 
-    def __init__(self) -> None:
+    def __init__(self, jumps: int = 3) -> None:
+        self._wanted = jumps
         self._target: tuple[float, float] | None = None
         self._jumps = 0
 
@@ -32,11 +33,11 @@ class Reaching:
             self._jumps += moved
             self._target = seen
         rows = self._rows(np.asarray(joints, np.float64)).astype(np.float32)
-        return {'actions': rows, 'end': END} if self._jumps >= 3 else {'actions': rows}
+        return {'actions': rows, 'end': END} if self._jumps >= self._wanted else {'actions': rows}
 
     def _rows(self, joints: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         goal = joints
-        if self._target is not None and self._jumps < 3:
+        if self._target is not None and self._jumps < self._wanted:
             with suppress(OutOfReach):
                 goal = np.asarray(inverse(*self._target))
         far = float(np.abs(goal - joints).max())

@@ -42,7 +42,7 @@ class Pursuing(BasePolicy):  # type: ignore[misc]
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._frame, self._state = options.frame_key, options.state_key
-        self._reaching = Reaching()
+        self._reaching = Reaching(options.jumps)
 
     def infer(self, obs: dict[str, Any]) -> Any:
         frame = obs[self._frame]
@@ -62,6 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument('--port', type=int, required=True)
     parser.add_argument('--reach', action='store_true')
+    parser.add_argument('--jumps', type=int, default=3)
     parser.add_argument('--frame-key', default='front')
     parser.add_argument('--state-key', default='state')
     parser.add_argument('--metadata', type=json.loads, default={})

@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     'slow_session': 0,
     'fail_at': -1,
     'release_s': 0.0,
+    'jumps': 3,
 }
 STATE = 'state'
 
@@ -57,7 +58,7 @@ class Told(Session):  # type: ignore[misc]
         self._number = number
         self._count = 0
         self._never = never
-        self._reaching = Reaching()
+        self._reaching = Reaching(params['jumps'])
 
     def infer(self, observation: Any) -> Any:
         count, self._count = self._count, self._count + 1

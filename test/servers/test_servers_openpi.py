@@ -158,7 +158,7 @@ def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behi
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_link, 'SHORTEST_S', 0.1)
-    server, robot = start('--slow-at', '0', '--slow-s', '1.5', reconnect_s=0.2)
+    server, robot = start('--slow-at', '0', '--slow-s', '1.0', reconnect_s=0.2)
     robot.policy.connect()
     scope = robot.scope()
     failed: list[BaseException] = []
@@ -186,7 +186,7 @@ def test_openpi_server_that_answers_nothing_while_it_infers_is_waited_for(
 ) -> None:
     """Its loop answers no ping for so long; a first inference may compile for minutes."""
     monkeypatch.setattr(plain_websocket, 'PROGRESS_S', 0.3)
-    _, robot = start('--slow-at', '0', '--slow-s', '2.5', act_timeout_s=1.0)
+    _, robot = start('--slow-at', '0', '--slow-s', '1.5', act_timeout_s=1.0)
     robot.policy.connect()
     robot.policy.warm_up(step().observation)
     assert robot.heard('has not answered for')
@@ -210,7 +210,7 @@ def test_openpi_greeting_waits_behind_the_inference_of_another_client(
     start: Start, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_websocket, 'PROGRESS_S', 0.2)
-    server, robot = start('--slow-at', '0', '--slow-s', '1.5')
+    server, robot = start('--slow-at', '0', '--slow-s', '1.0')
     robot.policy.connect()
     asking = threading.Thread(target=lambda: robot.scope().infer(step()))
     asking.start()

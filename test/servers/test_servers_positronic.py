@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seq_harness.client import positronic_opening
 from seq_harness.client.positronic import PositronicPolicy
 from seq_harness.client.transport import HandshakeRefused
 from seq_harness.contract.connect import WorkerDeclaration
@@ -147,7 +148,7 @@ def test_stamps_off_the_declared_rate_are_refused_with_both_sides(start: Start) 
 
 
 def test_it_waits_while_the_server_prepares_and_tells_of_it(start: Start) -> None:
-    _, robot = start(params={'prepare_s': 1.0})
+    _, robot = start(params={'prepare_s': 0.3})
     robot.connected()
     assert robot.heard('prepares a session: waiting')
 
@@ -192,7 +193,10 @@ def test_a_text_that_reads_as_a_number_stays_a_text(start: Start) -> None:
         other.scope().infer(step())
 
 
-def test_a_wrong_token_is_refused_after_three_attempts(start: Start) -> None:
+def test_a_wrong_token_is_refused_after_three_attempts(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(positronic_opening, 'FIRST_WAIT_S', 0.1)
     server, robot = start('--token', 'right', token='wrong')
     with pytest.raises(HandshakeRefused, match='refused the token'):
         robot.connected()
@@ -232,7 +236,7 @@ def test_a_failed_inference_is_named_and_the_next_episode_has_a_fresh_session(
 
 def test_g34_a_late_answer_is_never_taken_for_another(start: Start) -> None:
     """The first answer took too long: the next question is asked in another session."""
-    slow = {'slow_at': 0, 'slow_s': 1.5, 'slow_session': 1}
+    slow = {'slow_at': 0, 'slow_s': 1.0, 'slow_session': 1}
     _, robot = start(params=slow, act_timeout_s=0.5)
     robot.connected()
     scope = robot.scope()
@@ -243,7 +247,7 @@ def test_g34_a_late_answer_is_never_taken_for_another(start: Start) -> None:
 
 
 def test_two_first_answers_too_late_end_the_episode(start: Start) -> None:
-    _, robot = start(params={'slow_at': 0, 'slow_s': 1.5}, act_timeout_s=0.5)
+    _, robot = start(params={'slow_at': 0, 'slow_s': 1.0}, act_timeout_s=0.5)
     robot.connected()
     scope = robot.scope()
     with pytest.raises(ActAbandoned):
@@ -253,7 +257,7 @@ def test_two_first_answers_too_late_end_the_episode(start: Start) -> None:
 
 
 def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
-    _, robot = start(params={'slow_at': 1, 'slow_s': 1.5}, act_timeout_s=0.5)
+    _, robot = start(params={'slow_at': 1, 'slow_s': 1.0}, act_timeout_s=0.5)
     robot.connected()
     scope = robot.scope()
     scope.infer(step())
@@ -264,7 +268,7 @@ def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
 
 
 def test_a_policy_that_remembers_nothing_is_asked_in_another_session(start: Start) -> None:
-    slow = {'slow_at': 1, 'slow_s': 1.5, 'slow_session': 1}
+    slow = {'slow_at': 1, 'slow_s': 1.0, 'slow_session': 1}
     _, robot = start(params=slow, act_timeout_s=0.5, server={'server_keeps_state': False})
     robot.connected()
     scope = robot.scope()

@@ -76,7 +76,10 @@ def arm(tmp_path: Path, server: tuple[ServerProcess, int]) -> Iterator[Arm]:
 
 def test_the_demo_reaches_its_targets_with_a_policy_that_it_serves(tmp_path: Path) -> None:
     file = tmp_path / 'figures.json'
-    with served(SCRIPT, '--defaults', json.dumps(REACH), variables=OURS) as (_, port):
+    with served(SCRIPT, '--defaults', json.dumps({**REACH, 'jumps': 1}), variables=OURS) as (
+        _,
+        port,
+    ):
         command = [
             *(sys.executable, '-m', 'seq_harness.cli.main', 'demo', '--params-file', str(CONFIG)),
             *('--worker', f'positronic+ws://127.0.0.1:{port}', '--json', str(file)),
