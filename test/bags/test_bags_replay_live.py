@@ -182,7 +182,7 @@ class Player:
                 now_ns += TICK_NS
                 self._tick_and_wait(now_ns)
             self._publishers[record.topic].publish(record.data)
-            self._wait(lambda: len(self._seen.arrivals) >= number, f'message {number}')  # noqa: B023
+            self._wait_for_message(number)
             if record.log_ns == now_ns:
                 self._wait(lambda: bool(self._seen.steps), 'the first step')
 
@@ -191,6 +191,9 @@ class Player:
         self.tick(now_ns)
         if step_due:
             self._wait(lambda: self._seen.next_step_ns > now_ns, f'the step of {now_ns}')
+
+    def _wait_for_message(self, number: int) -> None:
+        self._wait(lambda: len(self._seen.arrivals) >= number, f'message {number}')
 
     def _wait(self, until: Callable[[], bool], what: str) -> None:
         assert self._seen.wait(until, DELIVERED_WITHIN_S), f'{what} did not come'
