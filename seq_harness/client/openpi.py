@@ -9,7 +9,8 @@ from typing import Any
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import KeyMap, read_keeps_state, read_key_map
+from seq_harness.client.key_map import KeyMap
+from seq_harness.client.key_reading import read_keeps_state, read_key_map
 from seq_harness.client.plain_link import Answered, Talk
 from seq_harness.client.plain_policy import (
     plain_endpoint,

@@ -16,21 +16,19 @@ from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.framing import Framer
 from seq_harness.client.opening import opened
+from seq_harness.client.refusals import handshake_error
 from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
     HandshakeRefused,
-    Unreachable,
 )
 from websockets.client import ClientProtocol
 from websockets.exceptions import (
     InvalidState,
-    InvalidStatus,
     PayloadTooBig,
     WebSocketException,
 )
 from websockets.frames import CloseCode, Frame, Opcode
-from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
@@ -50,14 +48,6 @@ Waiting = Callable[[float], None]
 wire_log = logging.getLogger('seq_harness.client.websocket')
 # At DEBUG the library logs the headers of the handshake, and with them the token.
 wire_log.setLevel(logging.WARNING)
-
-
-class StatusRefused(HandshakeRefused):
-    """The peer answered the handshake with an HTTP status that will not change by itself."""
-
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class AnswerTooLong(ConnectionLost):
@@ -209,7 +199,7 @@ class PlainWebsocket:
             self._read_on(until_s)
         error = self._protocol.handshake_exc
         if error is not None:
-            raise _refusal(endpoint, error) from error
+            raise handshake_error(endpoint, error) from error
 
     @property
     def subprotocol(self) -> str | None:
@@ -355,31 +345,3 @@ def _connected(
         socket.close()
         raise
     return socket
-
-
-def _refusal(endpoint: Endpoint, error: Exception) -> Exception:
-    if isinstance(error, InvalidStatus):
-        return _refused(endpoint, error.response)
-    if isinstance(error.__cause__, EOFError):
-        return Unreachable(f'{endpoint}: {error}')
-    return HandshakeRefused(
-        f'{endpoint} opens no websocket: is it the address of a worker? ({error})'
-    )
-
-
-def _refused(endpoint: Endpoint, response: Response) -> Exception:
-    status = response.status_code
-    if status in (401, 403):
-        shown = 'the token' if endpoint.token is not None else 'a client without a token'
-        return StatusRefused(
-            f'{endpoint} refused {shown} (HTTP {status}); some servers '
-            'answer so where the path, or the scheme of worker_url, is another',
-            status,
-        )
-    if status >= 500 or status == 429:
-        return Unreachable(f'{endpoint} takes no connections now (HTTP {status})')
-    return StatusRefused(
-        f'{endpoint} answered HTTP {status}: is it the address of a worker, or of a server '
-        'that speaks as the scheme of worker_url says, at this path?',
-        status,
-    )

@@ -11,7 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import naming_both, read_keeps_state, read_key_map, ROWS
+from seq_harness.client.key_map import naming_both, ROWS
+from seq_harness.client.key_reading import read_keeps_state, read_key_map
 from seq_harness.client.notices import Notices
 from seq_harness.client.positronic_opening import Opener
 from seq_harness.client.positronic_scope import PositronicScope, Terms

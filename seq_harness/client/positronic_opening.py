@@ -12,8 +12,8 @@ from typing import Any
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.notices import Notices
-from seq_harness.client.plain_websocket import StatusRefused
 from seq_harness.client.positronic_session import open_session, Session, SessionEndpoint
+from seq_harness.client.refusals import StatusRefused
 from seq_harness.client.transport import HandshakeRefused, NotReady, Unreachable
 from seq_harness.playback.uplink import WorkerLost
 from websockets.exceptions import InvalidHandshake

@@ -8,15 +8,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.key_map import (
-    Entry,
-    KeyMap,
-    Path,
-    read_entries,
-    read_keeps_state,
-    read_key_map,
-)
+from seq_harness.client.key_map import Entry, KeyMap, Path
 from seq_harness.client.key_presets import PRESET_COLUMNS
+from seq_harness.client.key_reading import read_entries, read_keeps_state, read_key_map
 from seq_harness.client.openpi import answer_to, greeted, infer_ms_of, told
 from seq_harness.client.plain_link import Answered, Talk
 from seq_harness.client.plain_policy import (

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seq_harness.client.key_map import KeyMap, KeyMapRefused, read_key_map
+from seq_harness.client.key_map import KeyMap, KeyMapRefused
+from seq_harness.client.key_reading import read_key_map
 from seq_harness.playback.session import Observation
 from seq_harness.playback.uplink import PolicyError
 
