@@ -55,7 +55,7 @@ def opened(path: Path | str, *, mend: bool) -> Iterator[tuple[Bag, str]]:
 
 def _read(mended: Path, file: Path, broken: str) -> Bag:
     """Open what is whole of a file, under the file's own name."""
-    nothing = f'{broken}; nothing before that can be read'
+    nothing = f'{broken}; nothing before that can be read' if 'breaks off' in broken else broken
     try:
         bag = Bag(mended)
     except BagError as error:

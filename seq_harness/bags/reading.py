@@ -160,7 +160,10 @@ class Bag:
         try:
             return step()
         except Exception as error:
-            raise BagError(f'{self.path} cannot be read{_place(number, last)}: {error}') from error
+            said = f'{self.path} cannot be read{_place(number, last)}: {error}'
+            if 'Profile is not ros2' in said:
+                said += ' No rosbag2 wrote it; an exact record is replayed with --exact.'
+            raise BagError(said) from error
 
 
 def _place(number: int, last: Record | None) -> str:

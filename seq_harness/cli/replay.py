@@ -52,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if not arguments.exact and not (arguments.params_file and arguments.worker):
         parser.error('--params-file and --worker are needed, except with --exact')
+    if arguments.exact and arguments.report is not None:
+        parser.error('--report is of a replay; seq-harness report makes the page of a record')
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format='%(message)s')
     # A policy may lie in the current folder, as for the worker.
     sys.path.insert(0, os.getcwd())

@@ -317,6 +317,14 @@ def test_what_is_no_record_is_refused(bag: Path, tmp_path: Path) -> None:
             read_record(path)
 
 
+def test_a_record_taken_for_a_rosbag2_is_told_how_to_be_replayed(
+    bag: Path, tmp_path: Path
+) -> None:
+    _, record = _recorded(bag, tmp_path)
+    with pytest.raises(BagError, match=r'an exact record is replayed with --exact\.$'):
+        replay(record.path, parameters(camera=True), Follow())
+
+
 def test_a_record_never_replaces_another(bag: Path, tmp_path: Path) -> None:
     first, second = (_recorded(bag, tmp_path)[1] for _ in range(2))
     assert first.begin == second.begin

@@ -110,6 +110,7 @@ def test_what_is_wrong_is_said_without_a_traceback(
         ['--loop', '-1'],
         ['--remap', 'a=b'],
         ['-p', 'rate_hz'],
+        ['--exact', '--report', 'page.html'],
     ],
 )
 def test_a_wrong_argument_is_refused(files: Files, wrong: list[str]) -> None:
