@@ -118,13 +118,19 @@ class KeyMap:
         if not isinstance(answer, Mapping):
             if self.rows_key or not isinstance(answer, (np.ndarray, list)):
                 raise self._no_rows(type(answer).__name__)
-            return {ROWS: self._unpadded(answer)}
+            return {ROWS: self.unpadded(answer)}
         keys = (self.rows_key,) if self.rows_key else ROW_KEYS
         key = next((key for key in keys if key in answer), None)
         if key is None:
             raise self._no_rows(f'a mapping with the keys {sorted(map(str, answer))}')
         end = answer.get(END)
-        return {ROWS: self._unpadded(answer[key]), **({END: end} if isinstance(end, str) else {})}
+        return {ROWS: self.unpadded(answer[key]), **({END: end} if isinstance(end, str) else {})}
+
+    def unpadded(self, rows: Any) -> Any:
+        """Return the columns of rows that are as wide as the server pads them."""
+        shape: tuple[int, ...] = np.shape(rows) if self.width else ()
+        padded = bool(shape) and shape[-1] == self.width
+        return np.asarray(rows)[..., : len(self.columns)] if padded else rows
 
     def describe(self) -> str:
         """Say which own keys go to which of the server's."""
@@ -134,11 +140,6 @@ class KeyMap:
             f'{" + ".join(entry.sources)} -> {shown(path)}' for path, entry in self.entries.items()
         ]
         return 'sent as ' + ', '.join(lines)
-
-    def _unpadded(self, rows: Any) -> Any:
-        shape: tuple[int, ...] = np.shape(rows) if self.width else ()
-        padded = bool(shape) and shape[-1] == self.width
-        return np.asarray(rows)[..., : len(self.columns)] if padded else rows
 
     def _streams(self) -> dict[str, Stream]:
         cameras: dict[str, Camera | None] = {}

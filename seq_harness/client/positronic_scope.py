@@ -59,7 +59,10 @@ class Terms(NamedTuple):
 
     def rows(self, result: Any) -> Rows | None:
         """Tell an answer into rows; raises as `rows_of`."""
-        return rows_of(result, self.stack.fps, self.keys.rows_key or ROWS)
+        told = rows_of(result, self.stack.fps, self.keys.rows_key or ROWS)
+        if told is None:
+            return None
+        return told._replace(rows=self.keys.unpadded(told.rows))
 
 
 class PositronicScope(UnstreamedScope):

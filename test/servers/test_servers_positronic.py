@@ -120,6 +120,13 @@ def test_every_form_of_rows_is_played(start: Start, form: str) -> None:
     np.testing.assert_allclose(outputs['actions'][0], [1, 0, 0.01, 0.01, 0.01, 0.01], rtol=1e-6)
 
 
+def test_rows_that_the_server_pads_are_cut_to_the_named_columns(start: Start) -> None:
+    cut = {'server_width': 8, 'server_columns': [f'joint_{i}' for i in range(1, 7)]}
+    _, robot = start(params={'width': 8}, server=cut)
+    robot.connected()
+    assert robot.scope().infer(step())['actions'].shape == (4, 6)
+
+
 def test_a_native_answer_may_end_the_episode_or_hold_nothing_new(start: Start) -> None:
     _, robot = start(params={'form': 'mapping'})
     robot.connected()
