@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 import json
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -13,11 +14,11 @@ from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.harness import RequestAnswer, State
-from seq_harness.inputs import Verdict
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.chunks import ChunkTopic
 from seq_harness.ros.connecting import Connected, Connector
 from seq_harness.ros.diagnostics import array, Facts, is_wanted_end
+from seq_harness.ros.fault_log import FaultLog
 from seq_harness.ros.live_loop import LiveLoop
 from seq_harness.ros.overrides import refuse_lost_values
 from seq_harness.ros.pacing import SimulatedPacer
@@ -76,7 +77,7 @@ class HarnessNode(LifecycleNode):
         self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
         self._said = (0, State.IDLE)  # the last change of state that was logged
-        self._faults: dict[str, str] = {}
+        self._faults = FaultLog(self._warn, self._say, time.monotonic_ns)
         self._forgiven = 0  # the number of the episode whose fault was reset
         self.process_facts: Mapping[str, str] = {}
         """What the process's own main may say of its set-up."""
@@ -206,7 +207,7 @@ class HarnessNode(LifecycleNode):
             self._safety,
             instruction=self._instruction,
             on_change=self._changed.trigger,
-            tell=self._note_fault,
+            tell=self._faults.note,
         )
         connected.parts.callback(loop.close)
         return loop
@@ -235,8 +236,8 @@ class HarnessNode(LifecycleNode):
         if others:
             return RequestAnswer(False, others)
         answer = loop.harness.start()
-        if answer.accepted and CLOCK in self._faults:
-            return RequestAnswer(True, f'accepted, but {self._faults[CLOCK]}')
+        if answer.accepted and CLOCK in self._faults.current:
+            return RequestAnswer(True, f'accepted, but {self._faults.current[CLOCK]}')
         return answer
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -290,27 +291,19 @@ class HarnessNode(LifecycleNode):
         if self._loop is None or not isinstance(self._loop.pacer, SimulatedPacer):
             return
         odd = self._clock_watch.look(self._loop.pipeline.period_ns)
-        if odd != self._faults.get(CLOCK, ''):
+        if odd != self._faults.current.get(CLOCK, ''):
             # rclpy lets one place in the code log at one severity alone.
             if odd:
                 self.get_logger().warning(odd)
             else:
                 self.get_logger().info('the clock is well again')
         if odd:
-            self._faults[CLOCK] = odd
+            self._faults.current[CLOCK] = odd
         else:
-            self._faults.pop(CLOCK, None)
+            self._faults.current.pop(CLOCK, None)
 
-    def _note_fault(self, name: str, reason: str, verdict: Verdict) -> None:
-        """Log a fault of an input once, and its recovery."""
-        if reason and self._faults.get(name) is None:
-            self.get_logger().warning(f'input {name} {verdict.value}: {reason}')
-        elif not reason and name in self._faults:
-            self.get_logger().info(f'input {name} is well again')
-        if reason:
-            self._faults[name] = reason
-        else:
-            self._faults.pop(name, None)
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text)
 
     def _say(self, text: str) -> None:
         self.get_logger().info(text)
@@ -383,7 +376,7 @@ class HarnessNode(LifecycleNode):
             connected=loop.policy.connected,
             more=self._facts(loop),
             inputs=loop.meters.figures(loop.inputs, loop.pacer.now_ns()),
-            faults=dict(self._faults),
+            faults=dict(self._faults.current),
             kept=self._safety.reason,
         )
         self._diagnostics.publish(array(facts, self.get_clock().now().to_msg()))
