@@ -150,10 +150,20 @@ def _diagnostic(message: Any, names: Sequence[str], field: str) -> str | None:
     return None
 
 
+def _franka_mode(message: Any, names: Sequence[str], field: str) -> str:
+    mode = int(message.robot_mode)
+    return _FRANKA_MODES[mode] if mode < len(_FRANKA_MODES) else str(mode)
+
+
 def _level(level: Any) -> int:
     """Return a byte as a number; rclpy has it as bytes of length 1."""
     return int(level) if hasattr(level, '__index__') else int(level[0])
 
+
+_FRANKA_MODES = (
+    'other', 'idle', 'move', 'guiding', 'reflex', 'user_stopped', 'automatic_error_recovery',
+)  # fmt: skip
+"""The words of ROBOT_MODE_* of franka_msgs/msg/FrankaRobotState, by its numbers."""
 
 _LEVELS = {0: 'ok', 1: 'warn', 2: 'error', 3: 'stale'}
 
@@ -192,5 +202,6 @@ CONVERTERS: dict[str, Converter] = {
     'uint8': _words('UInt8'),
     'int32': _words('Int32'),
     'diagnostic_array': Converter('diagnostic_msgs/msg/DiagnosticArray', Form.WORD, _diagnostic),
+    'franka_robot_state': Converter('franka_msgs/msg/FrankaRobotState', Form.WORD, _franka_mode),
 }
 """The built-in types of inputs."""

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -81,6 +82,14 @@ def test_words_are_what_people_would_write(
     of: Of, kind: str, name: str, data: Any, word: str
 ) -> None:
     assert converter(kind).read(of(f'std_msgs/msg/{name}')(data=data), (), '') == word
+
+
+@pytest.mark.parametrize(
+    ('mode', 'word'), [(1, 'idle'), (2, 'move'), (4, 'reflex'), (5, 'user_stopped'), (9, '9')]
+)
+def test_the_mode_of_a_franka_is_the_word_of_its_number(mode: int, word: str) -> None:
+    message = SimpleNamespace(robot_mode=mode)
+    assert converter('franka_robot_state').read(message, (), '') == word
 
 
 def test_every_type_that_may_be_set_has_a_converter() -> None:
