@@ -10,6 +10,7 @@ import signal
 import time
 
 import pytest
+from seq_harness.client import keeper
 from seq_harness.playback.uplink import ActAbandoned, StateLost, WorkerLost
 from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step, WITHIN_S
 from support.servers import needs_servers, OURS, served, ServerProcess
@@ -131,7 +132,10 @@ def test_openpi_server_that_announces_something_else_is_another_one(stack: ExitS
         scope.infer(step())
 
 
-def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(stack: ExitStack) -> None:
+def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, 'LOOK_S', 0.1)
     port = free_port()
     robot = Robot(port)
     stack.callback(robot.policy.close)

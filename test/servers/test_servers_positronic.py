@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seq_harness.client import positronic_opening
+from seq_harness.client import positronic_opening, positronic_sessions
 from seq_harness.client.positronic import PositronicPolicy
 from seq_harness.client.transport import HandshakeRefused
 from seq_harness.contract.connect import WorkerDeclaration
@@ -380,7 +380,11 @@ def test_a_server_that_declares_otherwise_by_now_is_refused(stack: ExitStack) ->
         scope.infer(step())
 
 
-def test_between_episodes_a_lost_server_is_missed_and_found_again(stack: ExitStack) -> None:
+def test_between_episodes_a_lost_server_is_missed_and_found_again(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(positronic_sessions, 'LOOK_S', 0.1)
+    monkeypatch.setattr(positronic_sessions, 'FIRST_WAIT_S', 0.2)
     server = Restarting(stack)
     robot = server.robot
     server.kill()
