@@ -124,6 +124,8 @@ class RowSplitter:
         return answer[self._key]
 
     def _array(self, rows: Any) -> Vector:
+        if np.iscomplexobj(rows):
+            raise ChunkRefused('the rows are not numbers: complex ones came, expected real ones')
         try:
             array = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:

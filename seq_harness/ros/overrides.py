@@ -87,7 +87,9 @@ def _same(kept: Any, given: Any) -> bool:
         return True  # a text is kept only where nothing but texts was given
     if isinstance(kept, float) and isinstance(given, str):
         return _number(given) == kept
-    return isinstance(kept, bool) is isinstance(given, bool) and bool(kept == given)
+    # What is not a number is unlike itself, and written alike.
+    alike = bool(kept == given) or repr(kept) == repr(given)
+    return isinstance(kept, bool) is isinstance(given, bool) and alike
 
 
 def _number(text: str) -> float | None:

@@ -79,7 +79,10 @@ class Parameter:
             result = _CONVERT[self.kind](value)
         except (TypeError, ValueError):
             raise self._wrong(value) from None
-        if not all(self._in_range(number) for number in self._numbers(result)):
+        numbers = self._numbers(result)
+        if not all(math.isfinite(number) for number in numbers):
+            raise self._wrong(value, ': a finite number is needed')
+        if not all(self._in_range(number) for number in numbers):
             raise self._wrong(value)
         if self.choices and result not in self.choices:
             raise self._wrong(value)
@@ -106,12 +109,12 @@ class Parameter:
     def _in_range(self, number: float) -> bool:
         above = self.minimum is None or number >= self.minimum
         below = self.maximum is None or number <= self.maximum
-        return math.isfinite(number) and above and below
+        return above and below
 
-    def _wrong(self, value: Any) -> SettingsError:
+    def _wrong(self, value: Any, more: str = '') -> SettingsError:
         return SettingsError(
             f'parameter {self.name!r} must be {self.allowed}; got {value!r} '
-            f'({type(value).__name__})'
+            f'({type(value).__name__}){more}'
         )
 
 

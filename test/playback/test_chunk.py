@@ -112,6 +112,7 @@ def test_none_is_nothing_new_and_no_rows_are_an_empty_chunk() -> None:
         ({'actions': np.zeros((2, 4, 3))}, r'shape \(2, 4, 3\)'),
         ({'action': np.zeros((4, 3))}, r"under 'actions'; it has \['action'\]"),
         ({'actions': 'open'}, 'not numbers'),
+        ({'actions': np.full((1, 3), 1j)}, 'complex'),
         (np.zeros((4, 3)), "under 'actions'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import math
 from pathlib import Path
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def checked(context: Context, *arguments: str) -> dict[str, Any]:
     )
     try:
         refuse_lost_values(node, given)
-        names = ('rate_hz', 'name', 'preview', 'lower')
+        names = ('rate_hz', 'name', 'preview', 'lower', 'upper')
         return {name: node.get_parameter(name).value for name in names if node.has_parameter(name)}
     finally:
         node.destroy_node()
@@ -97,6 +98,16 @@ def test_what_ros_takes_over_is_no_fault(
     context: Context, tmp_path: Path, then: list[str], kept: float
 ) -> None:
     assert checked(context, *file(tmp_path, 'a.yaml', rate_hz=20.0), *then)['rate_hz'] == kept
+
+
+def test_what_is_not_a_number_is_no_value_that_ros_dropped(
+    context: Context, tmp_path: Path
+) -> None:
+    """It is left to the parameter itself, which refuses it for what it is."""
+    files = file(tmp_path, 'a.yaml', rate_hz=20.0)
+    kept = checked(context, *files, '-p', 'rate_hz:=.nan', '-p', 'upper:=[1.0, .nan]')
+    assert math.isnan(kept['rate_hz'])
+    assert math.isnan(kept['upper'][1])
 
 
 def test_a_file_for_other_nodes_is_no_fault(context: Context, tmp_path: Path) -> None:
