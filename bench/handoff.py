@@ -11,6 +11,7 @@ one JSON object.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 import itertools
@@ -371,6 +372,7 @@ def verdict(means: dict[str, dict[str, float]]) -> dict[str, dict[str, object]]:
 
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print(f'{"mode":<20}{"delay ms":>9}' + ''.join(f'{name:>16}' for name in SHOWN))
     means: dict[str, dict[str, float]] = {}
     for name, run in RUNS.items():

@@ -7,6 +7,7 @@ two are measured by turns in one run, so that their ratio holds on a noisy machi
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import time
@@ -84,6 +85,7 @@ def block_us(held: int) -> list[float]:
 
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     few: list[float] = []
     many: list[float] = []
     for _ in range(BLOCKS):
