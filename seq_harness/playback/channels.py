@@ -18,6 +18,10 @@ END = 'end'
 """The key of an answer or of a row that ends the episode; its value is the reason."""
 
 
+MAX_ROWS = 10_000
+"""Rows of one chunk: taking up more would keep the interpreter from the setpoints."""
+
+
 class ColumnsRefused(ValueError):
     """The policy's columns and the robot's channels do not fit; names both sides."""
 
@@ -83,13 +87,17 @@ class RowSplitter:
         Raises
         ------
         ChunkRefused
-            The answer holds no rows of that width.
+            The answer holds no rows of that width, or more than any chunk has.
 
         """
         if answer is None:
             return None
         end = answer.get(END) if isinstance(answer, Mapping) else None
         rows = self._array(self._rows_of(answer))[: self._horizon]
+        if len(rows) > MAX_ROWS:
+            raise ChunkRefused(
+                f'at most {MAX_ROWS} rows were expected in one answer; {len(rows)} came'
+            )
         commands = [self._commands(row) for row in rows]
         return Chunk.at_rate(commands, self._fps, None if end is None else str(end))
 
