@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import rclpy
+from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
@@ -20,7 +21,6 @@ from support.robots import MS
 from support.waiting import wait_for
 
 action = pytest.importorskip('control_msgs.action', reason='needs control_msgs')
-from rclpy.action.server import ActionServer, CancelResponse, GoalResponse  # noqa: E402
 
 WITHIN_S = 10.0
 LEAST = 0.01
