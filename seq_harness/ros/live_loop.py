@@ -58,6 +58,7 @@ class LiveLoop:
         instruction: str,
         on_change: Callable[[], None],
         tell: Tell,
+        owns_process: bool,
     ) -> None:
         """`on_change` hears of a new state of the loop, from any thread."""
         self.policy = policy
@@ -66,6 +67,7 @@ class LiveLoop:
         self.system = SystemWatch()
         self._node = node
         self._settings = settings
+        self._owns_process = owns_process
         self._late_for: int | None = None
         self._scope: PolicyScope | None = None  # replaced whole by the paced thread
         self._frozen_ns = max(round(FROZEN_S * 1e9), STALLED_PERIODS * pipeline.period_ns)
@@ -149,7 +151,7 @@ class LiveLoop:
 
     def _make_pacer(self) -> Pacer:
         if not self._node.get_parameter('use_sim_time').value:
-            return SteadyPacer()
+            return SteadyPacer(owns_process=self._owns_process)
         reanchor = self._settings['on_time_jump'] == REANCHOR
         return SimulatedPacer(self._node.get_clock(), self._jumped, reanchor=reanchor)
 

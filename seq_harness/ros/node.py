@@ -80,7 +80,7 @@ class HarnessNode(LifecycleNode):
         self._faults = FaultLog(self._warn, self._say, time.monotonic_ns)
         self._forgiven = 0  # the number of the episode whose fault was reset
         self.process_facts: Mapping[str, str] = {}
-        """What the process's own main may say of its set-up."""
+        """What the process's own main says of its set-up; empty in a process of somebody else."""
         self._safety = Safety(self.settings, self._on_safety)
         self._clock_watch = SimulatedWatch(self._ros_now_ns, self._largest_tick_ns)
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
@@ -208,6 +208,7 @@ class HarnessNode(LifecycleNode):
             instruction=self._instruction,
             on_change=self._changed.trigger,
             tell=self._faults.note,
+            owns_process=bool(self.process_facts),
         )
         connected.parts.callback(loop.close)
         return loop

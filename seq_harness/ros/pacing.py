@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import logging
 import os
+import sys
 import threading
 import time
 from typing import Protocol
@@ -15,15 +16,22 @@ from rclpy.duration import Duration
 
 logger = logging.getLogger(__name__)
 
-LEAD_NS = 1_500_000
-"""A sleep ends this long before its instant; the rest is for preparing, and for waiting awake."""
+LEAD_NS = 2_000_000
+"""A sleep ends this long before its instant; the rest is for getting the interpreter back."""
 
-HOLD_NS = 700_000
+HOLD_NS = 1_000_000
 """
 The last part is spent without giving the interpreter away: no other thread has it then.
 
-Longer than taking one camera frame keeps the interpreter from everybody else.
+It is longer than others may keep the interpreter (`process.SWITCH_INTERVAL_S`), so it is had in
+time, and short beside the time between two camera frames.
 """
+
+PREPARE_NS = 700_000
+"""What is prepared is prepared this long before: it looks at the newest inputs."""
+
+KEPT_S = 0.005
+"""The switch interval while the interpreter is kept: longer than that lasts."""
 
 LEAD_SHARE, HOLD_SHARE = 2, 4
 """At most one part in so many of a sleep is spent awake, and without giving way."""
@@ -54,8 +62,15 @@ class Pacer(Protocol):
 class SteadyPacer:
     """The steady clock: a step of the system clock moves nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, owns_process: bool = False) -> None:
+        """
+        Keep the interpreter whatever the switch interval says, where `owns_process`.
+
+        With an interval shorter than the last part of a sleep, as our own main sets it, another
+        thread would take the interpreter just before the instant.
+        """
         self._woken = threading.Event()
+        self._owns_process = owns_process
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -66,17 +81,28 @@ class SteadyPacer:
         if sleep_ns > 0:
             self._woken.wait(sleep_ns / 1e9)
         hold_ns = min(HOLD_NS, span_ns // HOLD_SHARE)
+        while not self._woken.is_set() and instant_ns - time.monotonic_ns() > hold_ns:
+            time.sleep(0)
+        interval_s = sys.getswitchinterval()
+        try:
+            if self._owns_process:
+                sys.setswitchinterval(KEPT_S)
+            self._hold(instant_ns, prepare)
+        finally:
+            if self._owns_process:
+                sys.setswitchinterval(interval_s)
+        self._woken.clear()
+
+    def _hold(self, instant_ns: int, prepare: Prepare) -> None:
+        """Stay awake to the instant, and prepare once on the way."""
         prepared = False
         while not self._woken.is_set():
             rest_ns = instant_ns - time.monotonic_ns()
             if rest_ns <= 0:
-                break
-            if rest_ns > hold_ns:
-                time.sleep(0)
-            elif not prepared:
+                return
+            if rest_ns <= PREPARE_NS and not prepared:
                 prepared = True
                 prepare(instant_ns)
-        self._woken.clear()
 
     def wake(self) -> None:
         self._woken.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 
@@ -23,6 +24,33 @@ def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before() -> None:
             assert prepared[0][1] >= instant - LEAD_NS
             return
     raise AssertionError('a hundred sleeps, and none prepared anything')
+
+
+@pytest.mark.parametrize(('owns_process', 'kept_s'), [(True, 0.005), (False, 0.0005)])
+def test_the_interpreter_is_kept_up_to_the_instant_in_a_process_of_our_own_alone(
+    owns_process: bool, kept_s: float
+) -> None:
+    """An error of what is prepared lifts nothing for good."""
+    pacer, seen = SteadyPacer(owns_process=owns_process), []
+
+    def prepare(due: int) -> None:
+        seen.append(sys.getswitchinterval())
+        raise ValueError('prepared')
+
+    def sleep_until_prepared() -> None:
+        while True:
+            pacer.sleep_until(time.monotonic_ns() + 20_000_000, prepare)
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        with pytest.raises(ValueError, match='prepared'):
+            sleep_until_prepared()
+        after = sys.getswitchinterval()
+    finally:
+        sys.setswitchinterval(usual)
+    assert seen == [pytest.approx(kept_s)]
+    assert after == pytest.approx(0.0005)
 
 
 def test_a_wake_ends_the_sleep_and_nothing_is_prepared() -> None:
