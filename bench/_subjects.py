@@ -148,6 +148,7 @@ def ours(seconds: float, priority: int, url: str, asking: str) -> dict[str, Any]
     for name, value in given.items():
         arguments += ['-p', f'{name}:={value}']
     node = HarnessNode(cli_args=arguments)
+    process.favour(node.settings['niceness'])
     node.process_facts = process.facts
     node.configure_soon(lambda: process.finish('configuring failed', 1))
     figures: dict[str, Any] = {}

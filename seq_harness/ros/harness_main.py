@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if process is not None:
             process.close()
         return 2
+    process.favour(node.settings['niceness'])
     node.process_facts = process.facts
     if node.settings['autostart']:
         node.configure_soon(lambda: process.finish('configuring failed', 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import ctypes
 import ctypes.util
+import os
 import signal
 import sys
 import threading
@@ -46,6 +47,11 @@ class Process:
         """Why the process ends, once it does."""
         return self._reason
 
+    def favour(self, niceness: int) -> None:
+        """Ask for that niceness for the threads that start from now on; 0 asks for none."""
+        if niceness:
+            self.facts['niceness'] = request_niceness(niceness)
+
     def finish(self, reason: str, status: int) -> None:
         """Let `run` return `status`; from any thread. The first reason to end holds."""
         if not self._stop.is_set():
@@ -83,6 +89,22 @@ class Process:
 
     def _on_signal(self, number: int, frame: Any) -> None:
         self.finish(f'signal: {signal.Signals(number).name}', 0)
+
+
+def request_niceness(niceness: int) -> str:
+    """
+    Ask for a niceness for the calling thread, and those it starts; return what was granted.
+
+    A thread that the system puts aside while it has the interpreter holds up the setpoint.
+    """
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    except OSError as error:
+        return (
+            f'as it was: {niceness} was refused ({error}); grant nice in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        )
+    return str(niceness)
 
 
 def keep_large_blocks() -> bool:

@@ -88,6 +88,10 @@ GENERAL = (
         'setpoints, where the system grants it; 0 for off. A controller manager has 50.', 0, 49,
     ),
     Parameter(
+        'niceness', Kind.INTEGER, -10, 'Niceness of the process, where the system grants it and '
+        'our own main runs the node; 0 leaves it as it is.', -20, 0,
+    ),
+    Parameter(
         'input_names', Kind.STRING_ARRAY, None, 'The inputs of an observation; inputs.<name>.* '
         'describes each.',
     ),

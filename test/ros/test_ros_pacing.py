@@ -9,6 +9,7 @@ import time
 
 import pytest
 from seq_harness.ros.pacing import LEAD_NS, PacedThread, request_fifo, SteadyPacer
+from seq_harness.ros.process import request_niceness
 
 
 def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before() -> None:
@@ -100,3 +101,27 @@ def test_threads_that_a_punctual_thread_starts_do_not_inherit_its_priority() -> 
     if not said[0].startswith('SCHED_FIFO'):
         pytest.skip(said[0])
     assert policies == [os.SCHED_OTHER]
+
+
+def test_a_niceness_is_that_of_the_thread_and_of_those_it_starts_or_its_refusal_is_said() -> None:
+    said: list[str] = []
+    found: list[int] = []
+
+    def own() -> None:
+        found.append(os.getpriority(os.PRIO_PROCESS, 0))
+
+    def favoured() -> None:
+        said.append(request_niceness(-5))
+        own()
+        started = threading.Thread(target=own)
+        started.start()
+        started.join(5.0)
+
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    thread = threading.Thread(target=favoured)
+    thread.start()
+    thread.join(10.0)
+    granted = said == ['-5']
+    assert granted or 'was refused' in said[0]
+    assert found == ([-5, -5] if granted else [usual, usual])
+    assert os.getpriority(os.PRIO_PROCESS, 0) == usual
