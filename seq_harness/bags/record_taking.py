@@ -154,12 +154,12 @@ class RecordingTape:
         self._hand_over(turn)
         return turn.resume_ns
 
-    def prepare(self, harness: Harness, instant_ns: int) -> None:
-        """Have `harness` make ready for a round at `instant_ns`."""
+    def prepare(self, harness: Harness, instant_ns: int) -> bool:
+        """Have `harness` make ready for a round at `instant_ns`; tell whether anything is due."""
         self._turn.prepared_ns = instant_ns
         self._reader = threading.get_ident()
         try:
-            harness.prepare(instant_ns)
+            return harness.prepare(instant_ns)
         finally:
             self._reader = NOBODY
 

@@ -113,8 +113,8 @@ class RunRecorder(Unrecorded):
         self._note_state(harness)
         return resume_ns
 
-    def prepare(self, harness: Harness, instant_ns: int) -> None:
-        self._tape.prepare(harness, instant_ns)
+    def prepare(self, harness: Harness, instant_ns: int) -> bool:
+        return self._tape.prepare(harness, instant_ns)
 
     def close_harness(self, harness: Harness, reason: str) -> None:
         self._tape.close(harness, reason)

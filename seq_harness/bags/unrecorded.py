@@ -34,9 +34,9 @@ class Unrecorded:
         """Do a round."""
         return harness.round()
 
-    def prepare(self, harness: Harness, instant_ns: int) -> None:
-        """Make ready for a round."""
-        harness.prepare(instant_ns)
+    def prepare(self, harness: Harness, instant_ns: int) -> bool:
+        """Make ready for a round; tell whether anything is due."""
+        return harness.prepare(instant_ns)
 
     def close_harness(self, harness: Harness, reason: str) -> None:
         """Close the loop, once no thread does its rounds any more."""

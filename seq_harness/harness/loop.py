@@ -200,14 +200,16 @@ class Harness:
         self.expected_ns = min(max(wake_ns, start + FLOOR_NS), start + CEILING_NS)
         return self.expected_ns
 
-    def prepare(self, instant_ns: int) -> None:
+    def prepare(self, instant_ns: int) -> bool:
         """
-        Do what can be done before a round at `instant_ns`, shortly before it.
+        Do what can be done before a round at `instant_ns`, shortly before it; tell of a setpoint.
 
         The round goes by the inputs as they are now, unless it comes early or much too late.
         """
-        if self._running is not None:
-            self._preparing.prepare(self._running, instant_ns, self._requests.instruction)
+        running = self._running
+        return running is not None and self._preparing.prepare(
+            running, instant_ns, self._requests.instruction
+        )
 
     def close(self, reason: str) -> None:
         """End what is live or was asked for, once no thread calls `round` any more (R49)."""

@@ -52,14 +52,14 @@ class Preparing:
         self._spec = spec
         self._ready: Prepared | None = None
 
-    def prepare(self, running: Running, instant_ns: int, instruction: str) -> None:
-        """Look at the inputs, and encode what is due, for a round at `instant_ns`."""
+    def prepare(self, running: Running, instant_ns: int, instruction: str) -> bool:
+        """Look at the inputs, and encode what is due at `instant_ns`; tell whether anything is."""
         self._ready = None
         if running.waiting or running.hold is not None:
-            return
+            return False
         snapshot = self._look()
         if self._inputs.missing(snapshot) or self._inputs.stale(snapshot, instant_ns):
-            return
+            return False
         expiry_ns = self._inputs.expiry_ns(snapshot)
         latest_ns = instant_ns + USABLE_NS
         commands = running.opened.player.upcoming(instant_ns)
@@ -72,6 +72,7 @@ class Preparing:
             commands,
             self._encoded(commands),
         )
+        return commands is not None
 
     def take(self, t: int, instruction: str) -> Prepared | None:
         """Return what was made ready, if a round at `t` may go by it; it serves once."""

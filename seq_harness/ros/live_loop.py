@@ -146,8 +146,8 @@ class LiveLoop:
             self.harness.stop(STALLED)
         return self.recording.round(self.harness)
 
-    def _prepare(self, instant_ns: int) -> None:
-        self.recording.prepare(self.harness, instant_ns)
+    def _prepare(self, instant_ns: int) -> bool:
+        return self.recording.prepare(self.harness, instant_ns)
 
     def _make_pacer(self) -> Pacer:
         if not self._node.get_parameter('use_sim_time').value:

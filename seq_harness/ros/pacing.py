@@ -21,14 +21,12 @@ LEAD_NS = 2_000_000
 
 HOLD_NS = 1_000_000
 """
-The last part is spent without giving the interpreter away: no other thread has it then.
+The last part before a setpoint is spent without giving the interpreter away: no other thread has
+it then.
 
 It is longer than others may keep the interpreter (`process.SWITCH_INTERVAL_S`), so it is had in
 time, and short beside the time between two camera frames.
 """
-
-PREPARE_NS = 700_000
-"""What is prepared is prepared this long before: it looks at the newest inputs."""
 
 KEPT_S = 0.005
 """The switch interval while the interpreter is kept: longer than that lasts."""
@@ -39,8 +37,8 @@ LEAD_SHARE, HOLD_SHARE = 2, 4
 CHANGE_S = 0.1
 """How long a reader waits for a clock that is being changed."""
 
-Prepare = Callable[[int], None]
-"""Does what can be done shortly before the instant that it is given."""
+Prepare = Callable[[int], bool]
+"""Does what can be done shortly before an instant; tells whether a setpoint is due then."""
 
 
 class Pacer(Protocol):
@@ -83,26 +81,25 @@ class SteadyPacer:
         hold_ns = min(HOLD_NS, span_ns // HOLD_SHARE)
         while not self._woken.is_set() and instant_ns - time.monotonic_ns() > hold_ns:
             time.sleep(0)
+        if not self._woken.is_set() and time.monotonic_ns() < instant_ns:
+            self._hold(instant_ns, prepare)
+        self._woken.clear()
+
+    def _hold(self, instant_ns: int, prepare: Prepare) -> None:
+        """Prepare, and stay awake to the instant of a setpoint; sleep to any other."""
         interval_s = sys.getswitchinterval()
         try:
             if self._owns_process:
                 sys.setswitchinterval(KEPT_S)
-            self._hold(instant_ns, prepare)
+            if prepare(instant_ns):
+                while not self._woken.is_set() and time.monotonic_ns() < instant_ns:
+                    pass
         finally:
             if self._owns_process:
                 sys.setswitchinterval(interval_s)
-        self._woken.clear()
-
-    def _hold(self, instant_ns: int, prepare: Prepare) -> None:
-        """Stay awake to the instant, and prepare once on the way."""
-        prepared = False
-        while not self._woken.is_set():
-            rest_ns = instant_ns - time.monotonic_ns()
-            if rest_ns <= 0:
-                return
-            if rest_ns <= PREPARE_NS and not prepared:
-                prepared = True
-                prepare(instant_ns)
+        rest_ns = instant_ns - time.monotonic_ns()
+        if rest_ns > 0:
+            self._woken.wait(rest_ns / 1e9)
 
     def wake(self) -> None:
         self._woken.set()

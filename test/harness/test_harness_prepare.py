@@ -30,11 +30,16 @@ class Counted:
 
 def test_what_is_due_is_encoded_before_its_instant_and_only_once() -> None:
     counted = Counted()
-    counted.bench.harness.prepare(counted.due)
+    assert counted.bench.harness.prepare(counted.due)
     assert (counted.encoded, len(counted.bench.sent)) == (1, 1)
     counted.bench.clock.now = counted.due
     counted.bench.harness.round()
     assert (counted.encoded, counted.bench.sent[-1]) == (1, (counted.due, [0.1, 0.1]))
+
+
+def test_nothing_is_said_to_be_due_where_no_row_is() -> None:
+    counted = Counted()
+    assert not counted.bench.harness.prepare(counted.due - 50 * MS)
 
 
 def test_a_round_goes_by_the_inputs_of_just_before_its_instant() -> None:

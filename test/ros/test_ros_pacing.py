@@ -12,13 +12,19 @@ from seq_harness.ros.pacing import LEAD_NS, PacedThread, request_fifo, SteadyPac
 from seq_harness.ros.process import request_niceness
 
 
-def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before() -> None:
+@pytest.mark.parametrize('setpoint', [True, False])
+def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before(setpoint: bool) -> None:
     """A sleep that the system ends too late goes straight on: one of many is in time."""
     pacer = SteadyPacer()
     prepared: list[tuple[int, int]] = []
     for _ in range(100):
         instant = time.monotonic_ns() + 20_000_000
-        pacer.sleep_until(instant, lambda due: prepared.append((due, time.monotonic_ns())))
+
+        def prepare(due: int) -> bool:
+            prepared.append((due, time.monotonic_ns()))
+            return setpoint
+
+        pacer.sleep_until(instant, prepare)
         assert time.monotonic_ns() >= instant
         if prepared:
             assert [due for due, _ in prepared] == [instant]
@@ -34,7 +40,7 @@ def test_the_interpreter_is_kept_up_to_the_instant_in_a_process_of_our_own_alone
     """An error of what is prepared lifts nothing for good."""
     pacer, seen = SteadyPacer(owns_process=owns_process), []
 
-    def prepare(due: int) -> None:
+    def prepare(due: int) -> bool:
         seen.append(sys.getswitchinterval())
         raise ValueError('prepared')
 
@@ -58,13 +64,13 @@ def test_a_wake_ends_the_sleep_and_nothing_is_prepared() -> None:
     pacer = SteadyPacer()
     pacer.wake()
     began = time.monotonic_ns()
-    pacer.sleep_until(began + 10_000_000_000, lambda due: None)
+    pacer.sleep_until(began + 10_000_000_000, lambda due: False)
     assert time.monotonic_ns() - began < 5_000_000_000
 
 
 def test_a_sleep_to_an_instant_that_is_past_returns_at_once() -> None:
     pacer = SteadyPacer()
-    pacer.sleep_until(0, lambda due: None)
+    pacer.sleep_until(0, lambda due: False)
 
 
 def test_the_paced_thread_ends_after_its_round() -> None:
@@ -74,7 +80,7 @@ def test_the_paced_thread_ends_after_its_round() -> None:
         rounds.release()
         return time.monotonic_ns() + 1_000_000
 
-    paced = PacedThread(run_round, lambda due: None, SteadyPacer(), 0)
+    paced = PacedThread(run_round, lambda due: False, SteadyPacer(), 0)
     paced.start()
     assert rounds.acquire(timeout=5.0)
     assert rounds.acquire(timeout=5.0)

@@ -29,11 +29,11 @@ class Simulated:
 
     def sleeping(self, until_ns: int) -> threading.Event:
         """Sleep on another thread; the event says that the sleep has ended."""
-        self.pacer.sleep_until(0, lambda due: None)  # takes a wake that came before
+        self.pacer.sleep_until(0, lambda due: False)  # takes a wake that came before
         ended = threading.Event()
 
         def sleep() -> None:
-            self.pacer.sleep_until(until_ns, lambda due: None)
+            self.pacer.sleep_until(until_ns, lambda due: False)
             ended.set()
 
         threading.Thread(target=sleep, daemon=True).start()
