@@ -148,7 +148,7 @@ class Composition:
     def _spin(self) -> None:
         try:
             while not self._ending.is_set():
-                self.executor.spin_once()
+                self.executor.spin_once(timeout_sec=0.1)
         except ExternalShutdownException:
             pass
         except BaseException as error:
