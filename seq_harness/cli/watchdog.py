@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from seq_harness.cli.nodes import run_node
 
 _USAGE = """usage: seq-harness watchdog [--ros-args ...]
 
@@ -14,16 +14,4 @@ timeout_s, rt_priority."""
 
 def main(argv: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; return the process's exit status."""
-    arguments = sys.argv[1:] if argv is None else argv
-    if arguments and arguments[0] in ('-h', '--help'):
-        print(_USAGE)
-        return 0
-    if arguments and arguments[0] != '--ros-args':
-        print(
-            f'seq-harness watchdog: expected --ros-args, got {arguments[0]!r}\n{_USAGE}',
-            file=sys.stderr,
-        )
-        return 2
-    from seq_harness.ros.watchdog import main as run
-
-    return run(arguments)
+    return run_node('watchdog', _USAGE, 'seq_harness.ros.watchdog', argv)
