@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 import signal
 import sys
 
 from lifecycle_msgs.msg import Transition
 import pytest
-from seq_harness.cli.children import Children
 from std_msgs.msg import Bool, Float64MultiArray
-from support.composing import Caller, Composition, composition, keys, levels
+from support.composing import Caller, Composition, keys, levels
 from support.waiting import wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
 DEACTIVATE, CLEANUP = Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP
 OK, WARN, ERROR = 0, 1, 2
-
-
-@pytest.fixture
-def composed(tmp_path: Path) -> Iterator[Composition]:
-    with Children(tmp_path) as children, composition(children) as made:
-        yield made
-
-
-@pytest.fixture
-def caller(composed: Composition) -> Iterator[Caller]:
-    made = Caller(composed.context)
-    yield made
-    made.close()
 
 
 def bring_up(caller: Caller, harness: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 import re
 from typing import Any
@@ -15,24 +14,11 @@ from rcl_interfaces.srv import DescribeParameters, SetParameters, SetParametersA
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Bool
-from support.composing import Caller, Composition, composition, HOLD
+from support.composing import Caller, Composition, HOLD
 from support.driving import DEMO, WITHIN_S
 from support.waiting import wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
-
-
-@pytest.fixture
-def composed(tmp_path: Path) -> Iterator[Composition]:
-    with Children(tmp_path) as children, composition(children) as made:
-        yield made
-
-
-@pytest.fixture
-def caller(composed: Composition) -> Iterator[Caller]:
-    made = Caller(composed.context)
-    yield made
-    made.close()
 
 
 def bring_up(caller: Caller) -> None:
@@ -86,7 +72,7 @@ def text(value: str) -> ParameterValue:
 
 CHANGES = (
     Parameter(name='worker_url', value=text('ws://10.0.0.1:1')),
-    Parameter(name='worker_token_file', value=text('/tmp/other')),
+    Parameter(name='worker_token_file', value=text('another_token')),
     Parameter(name='channels.arm.topic', value=text('elsewhere')),
     Parameter(
         name='channels.arm.upper',

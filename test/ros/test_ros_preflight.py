@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import json
 import math
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
-from seq_harness.cli.children import Children
 from seq_harness.cli.preflight import main
 from std_msgs.msg import Bool, Float64, Float64MultiArray, String
-from support.composing import Composition, composition, JOINTS, parameters
+from support.composing import Composition, JOINTS, parameters
 import yaml
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -23,12 +22,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 Found = dict[str, Any]
 Check = Callable[..., tuple[int, Found]]
-
-
-@pytest.fixture
-def composed(tmp_path: Path) -> Iterator[Composition]:
-    with Children(tmp_path) as children, composition(children) as made:
-        yield made
 
 
 @pytest.fixture

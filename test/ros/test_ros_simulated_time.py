@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from lifecycle_msgs.msg import Transition
-import pytest
 from rosgraph_msgs.msg import Clock
-from seq_harness.cli.children import Children
-from support.composing import Arm, Caller, Composition, composition, keys, levels, values
+from support.composing import Arm, Caller, Composition, keys, levels, values
 
 STEP_S = 0.01
 OK, WARN = 0, 1
@@ -39,19 +34,6 @@ class Time:
             return bool(condition())  # type: ignore[operator]
 
         self._caller.until(passed, what)
-
-
-@pytest.fixture
-def composed(tmp_path: Path) -> Iterator[Composition]:
-    with Children(tmp_path) as children, composition(children) as made:
-        yield made
-
-
-@pytest.fixture
-def caller(composed: Composition) -> Iterator[Caller]:
-    made = Caller(composed.context)
-    yield made
-    made.close()
 
 
 def bring_up(composed: Composition, caller: Caller, **changes: str) -> Arm:
