@@ -18,8 +18,8 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Image, JointState
 from seq_harness.ros.node import HarnessNode
-from seq_harness.ros.pacing import request_fifo
 from seq_harness.ros.process import Process
+from seq_harness.ros.scheduling import request_fifo
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
 
@@ -173,7 +173,7 @@ def ours(seconds: float, priority: int, url: str, asking: str) -> dict[str, Any]
             process.finish('failed', 1)
 
     threading.Thread(target=watched).start()
-    process.run(node, node.interrupt)
+    process.run(node, node.interrupt, node.stand_aside)
     node.close()
     late, answers = figures['lateness_ms'], figures['answer_to_setpoint_ms']
     return {

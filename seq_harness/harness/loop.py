@@ -61,13 +61,15 @@ class Harness:
         reap: Callable[[float], int] = lambda within_s: 0,
         look: Callable[[], Snapshot] | None = None,
         requests: Requests | None = None,
+        await_instant: Callable[[int], None] = lambda instant_ns: None,
     ) -> None:
         """
         Take the parts that outlive an episode.
 
         `wake` ends the driver's sleep; `on_change` hears of a new state, from any thread; `reap`
         waits so many seconds for calls that were given up, and returns how many still run (R56);
-        `look` is how rounds look at the inputs, and `requests` where requests are kept.
+        `look` is how rounds look at the inputs, and `requests` where requests are kept;
+        `await_instant` returns once a reading of the clock, which may be ahead, has come.
         """
         self._clock = clock
         self._inputs = inputs
@@ -84,6 +86,7 @@ class Harness:
         self._look = look or inputs.snapshot
         self._preparing = Preparing(inputs, outputs, spec, self._look)
         self._requests = requests or Requests()
+        self._await_instant = await_instant
         self._requests.instruct(instruction)
         self._holding = Holding(
             self._requests,
@@ -341,11 +344,11 @@ class Harness:
             raise ValueError(f'the session wants to resume at {resume_at_ns}, not after {t}')
         running.rounds += 1
         if commands:
-            self._emit(running, commands, ready)
+            self._emit(running, commands, ready, t)
             if opened.player.statistics.chunks > chunks:
                 running.note_first_setpoint(self._clock.now_ns())
         if running.deadline_ns is None and opened.player.loaded:
-            running.deadline_ns = _after(t, self._limits.episode_ns)
+            running.deadline_ns = self._limits.deadline_ns(t)
         if opened.episode.sample(observation, t) is not Sampled.NOTHING:
             running.timing.observation_age.add(self._inputs.age_ns(snapshot, t))
         if opened.player.finished is not None:
@@ -360,11 +363,12 @@ class Harness:
         )
         return min(instant for instant in wanted if instant is not None)
 
-    def _emit(self, running: Running, commands: Commands, ready: Prepared | None) -> None:
-        """Publish the round's setpoints, unless the deadline, a stop or a pause has come (R44)."""
+    def _emit(self, running: Running, commands: Commands, ready: Prepared | None, t: int) -> None:
+        """Publish at `t`, unless the deadline, a stop or a pause has come by then (R44)."""
         encoded = ready.encoded if ready is not None and ready.commands is commands else None
         if encoded is None:
             encoded = self._outputs.encode(commands)
+        self._await_instant(t)
         now = self._clock.now_ns()
         past = running.deadline_ns is not None and now >= running.deadline_ns
         if past or self._requests.withheld or self._requests.interrupts:
@@ -392,7 +396,3 @@ class Harness:
         self._last = report
         self._requests.finish()
         self._on_change()
-
-
-def _after(t: int, length_ns: int | None) -> int | None:
-    return None if length_ns is None else t + length_ns

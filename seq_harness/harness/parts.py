@@ -37,6 +37,7 @@ class Parts:
     on_instruction: OnInstruction = OnInstruction.NEXT_ACT
     manual: ManualGuard | None = None
     reap: Callable[[float], int] = lambda within_s: 0
+    await_instant: Callable[[int], None] = lambda instant_ns: None
     requests: Requests = field(default_factory=Requests)
 
     def harness(self) -> Harness:

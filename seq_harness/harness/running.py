@@ -142,3 +142,7 @@ class Limits:
 
     episode_ns: int | None
     inputs_ns: int
+
+    def deadline_ns(self, t: int) -> int | None:
+        """Return when an episode is to end whose first chunk loads at `t`; None for never."""
+        return None if self.episode_ns is None else t + self.episode_ns

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     node.process_facts = process.facts
     if node.settings['autostart']:
         node.configure_soon(lambda: process.finish('configuring failed', 1))
-    status = process.run(node, lambda reason: _stop(node, reason))
+    status = process.run(node, lambda reason: _stop(node, reason), node.stand_aside)
     node.close()
     node.destroy_node()
     process.close()

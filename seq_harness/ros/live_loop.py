@@ -18,7 +18,7 @@ from seq_harness.playback.uplink import PolicyScope
 from seq_harness.ros.commanding import Commanding
 from seq_harness.ros.manual import manual_subscription
 from seq_harness.ros.meters import Meters
-from seq_harness.ros.pacing import PacedThread, Pacer, SimulatedPacer, SteadyPacer
+from seq_harness.ros.pacing import PacedThread, Pacer, RoundClock, SimulatedPacer, SteadyPacer
 from seq_harness.ros.recording import recorder_of, telling
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
@@ -86,7 +86,11 @@ class LiveLoop:
             self.harness = self._make_harness(instruction, safety, on_change, parts)
             self.commanding.watch(self.harness.stop)
             self.paced = PacedThread(
-                self._round, self._prepare, self.pacer, settings['rt_priority']
+                self._round,
+                self._prepare,
+                self.pacer,
+                settings['rt_priority'],
+                settings['niceness'],
             )
             parts.callback(self._close_loop)
             self._subscribe(parts)
@@ -139,12 +143,21 @@ class LiveLoop:
         return 0 if expected_ns is None else self.pacer.now_ns() - expected_ns
 
     def _round(self) -> int:
-        """Do a round; after a freeze of the whole process, end what was under way before it."""
-        late = isinstance(self.pacer, SteadyPacer) and self._late_ns() > self._frozen_ns
-        watchdog = self.commanding.watchdog
-        if late or (watchdog is not None and self.harness.expected_ns and watchdog.overdue):
-            self.harness.stop(STALLED)
+        self._end_if_frozen(self.harness.expected_ns)
         return self.recording.round(self.harness)
+
+    def _await_instant(self, instant_ns: int) -> None:
+        self.pacer.await_instant(instant_ns)
+        self._end_if_frozen(instant_ns)
+
+    def _end_if_frozen(self, due_ns: int | None) -> None:
+        """After a freeze of the whole process, end what was under way before it."""
+        if due_ns is None:
+            return
+        frozen = self.pacer.now_ns() - due_ns > self._frozen_ns
+        watchdog = self.commanding.watchdog
+        if (frozen and isinstance(self.pacer, SteadyPacer)) or (watchdog and watchdog.overdue):
+            self.harness.stop(STALLED)
 
     def _prepare(self, instant_ns: int) -> bool:
         return self.recording.prepare(self.harness, instant_ns)
@@ -181,7 +194,7 @@ class LiveLoop:
             return safety.reason or self.inputs.unavailable(snapshot, self.pacer.now_ns())
 
         made = Parts(
-            clock=self.pacer,
+            clock=RoundClock(self.pacer),
             inputs=self.inputs,
             outputs=self._make_outputs(parts),
             spec=pipeline.spec,
@@ -198,6 +211,7 @@ class LiveLoop:
             manual=pipeline.by_hand() if by_hand else None,
             unavailable=unavailable,
             reap=self._runtime.reap,
+            await_instant=self._await_instant,
         )
         return self.recording.parts(made).harness()
 
@@ -264,6 +278,8 @@ class LiveLoop:
 
     def _open_episode(self) -> Opened:
         """Open the policy's scope, then the session on it; one stack closes both (R54, R55)."""
+        if self.commanding.watchdog is not None:
+            self.commanding.watchdog.begin()
         with ExitStack() as stack:
             scope = self._scope = self.policy.open_episode(self.pacer.now_ns)
             stack.callback(scope.close)

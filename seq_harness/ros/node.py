@@ -184,6 +184,12 @@ class HarnessNode(LifecycleNode):
             loop.harness.stop(reason)
         self._connector.interrupt()
 
+    def stand_aside(self) -> None:
+        """Return once no setpoint is near; for the executor of a process that is ours alone."""
+        loop = self._loop
+        if loop is not None:
+            loop.pacer.stand_aside()
+
     def close(self) -> None:
         """Stop, and close what configuring opened; once nothing spins the node any more."""
         self.interrupt('node_closed')

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import logging
-import os
-import sys
 import threading
 import time
 from typing import Protocol
@@ -13,29 +11,47 @@ from typing import Protocol
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import JumpThreshold, TimeJump
 from rclpy.duration import Duration
+from seq_harness.ros.scheduling import Interpreter, NICEST, request_fifo, request_niceness
 
 logger = logging.getLogger(__name__)
 
 LEAD_NS = 2_000_000
-"""A sleep ends this long before its instant; the rest is for getting the interpreter back."""
-
-HOLD_NS = 1_000_000
 """
-The last part before a setpoint is spent without giving the interpreter away: no other thread has
-it then.
+A sleep ends this long before its instant, and what is left is spent awake.
 
-It is longer than others may keep the interpreter (`process.SWITCH_INTERVAL_S`), so it is had in
-time, and short beside the time between two camera frames.
+That is about as long as the system may keep a processor, and other threads the interpreter
+(`process.SWITCH_INTERVAL_S`), from a thread that wakes; and short beside the time between two
+camera frames.
 """
 
-KEPT_S = 0.005
-"""The switch interval while the interpreter is kept: longer than that lasts."""
+LEAD_SHARE, QUIET_SHARE = 4, 3
+"""At most one part in so many of a sleep is spent awake, and quiet."""
 
-LEAD_SHARE, HOLD_SHARE = 2, 4
-"""At most one part in so many of a sleep is spent awake, and without giving way."""
+PREPARE_NS = 1_000_000
+"""A setpoint is prepared this long before its instant, and no thread has the interpreter then."""
+
+AHEAD_NS = 250_000
+"""
+A round with a setpoint begins this long before its instant: publishing alone is left for it.
+
+That is what such a round takes, with room for a cold cache.
+"""
+
+QUIET_NS = 3_000_000
+"""
+From so long before an instant on, `stand_aside` lets nobody pass.
+
+What began before has about as long to end as the callback of a camera frame takes.
+"""
+
+PAST_NS = 1_000_000
+"""How long after an instant `stand_aside` waits at most for the round to end."""
 
 CHANGE_S = 0.1
 """How long a reader waits for a clock that is being changed."""
+
+BEFORE_OTHERS = 10
+"""By how much the paced thread's niceness is below that of the process."""
 
 Prepare = Callable[[int], bool]
 """Does what can be done shortly before an instant; tells whether a setpoint is due then."""
@@ -47,8 +63,21 @@ class Pacer(Protocol):
     def now_ns(self) -> int:
         """Return the reading in ns."""
 
+    def round_ns(self) -> int:
+        """Return the reading that a round goes by, in ns: at most `AHEAD_NS` ahead of `now_ns`."""
+
     def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
-        """Return at `instant_ns`, or at once when woken; call `prepare` shortly before."""
+        """
+        Return once `round_ns` has come to `instant_ns`, or at once when woken.
+
+        `prepare` is called shortly before.
+        """
+
+    def await_instant(self, instant_ns: int) -> None:
+        """Return once `now_ns` has come to a reading of `round_ns`."""
+
+    def stand_aside(self) -> None:
+        """Return once no instant is near, at which the paced thread wants the interpreter."""
 
     def wake(self) -> None:
         """End the sleep that is under way, or else the next one; from any thread."""
@@ -58,54 +87,90 @@ class Pacer(Protocol):
 
 
 class SteadyPacer:
-    """The steady clock: a step of the system clock moves nothing."""
+    """
+    The steady clock: a step of the system clock moves nothing.
+
+    It is not awake for long: a thread that has used up its part of the processor is put aside for
+    as long as another one may run.
+    """
 
     def __init__(self, *, owns_process: bool = False) -> None:
         """
-        Keep the interpreter whatever the switch interval says, where `owns_process`.
+        Keep the interpreter before a setpoint, where `owns_process`.
 
-        With an interval shorter than the last part of a sleep, as our own main sets it, another
-        thread would take the interpreter just before the instant.
+        With a short switch interval, as our own main sets it, another thread would take it.
         """
         self._woken = threading.Event()
-        self._owns_process = owns_process
+        self._passed = threading.Event()  # set whenever a sleep begins
+        self._interpreter = Interpreter(owns_process=owns_process)
+        self._round_ns = 0  # written by the paced thread
+        self._quiet_ns = 0, 0  # from when until when; replaced whole by the paced thread
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
+    def round_ns(self) -> int:
+        return max(time.monotonic_ns(), self._round_ns)
+
     def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
+        self._interpreter.give_way()
         span_ns = max(0, instant_ns - time.monotonic_ns())
+        quiet_ns = min(QUIET_NS, span_ns // QUIET_SHARE)
+        self._quiet_ns = instant_ns - quiet_ns, instant_ns + PAST_NS
+        self._passed.set()
         sleep_ns = span_ns - min(LEAD_NS, span_ns // LEAD_SHARE)
         if sleep_ns > 0:
             self._woken.wait(sleep_ns / 1e9)
-        hold_ns = min(HOLD_NS, span_ns // HOLD_SHARE)
-        while not self._woken.is_set() and instant_ns - time.monotonic_ns() > hold_ns:
-            time.sleep(0)
         if not self._woken.is_set() and time.monotonic_ns() < instant_ns:
-            self._hold(instant_ns, prepare)
+            self._come_to(instant_ns, prepare)
         self._woken.clear()
 
-    def _hold(self, instant_ns: int, prepare: Prepare) -> None:
-        """Prepare, and stay awake to the instant of a setpoint; sleep to any other."""
-        interval_s = sys.getswitchinterval()
-        try:
-            if self._owns_process:
-                sys.setswitchinterval(KEPT_S)
-            if prepare(instant_ns):
-                while not self._woken.is_set() and time.monotonic_ns() < instant_ns:
-                    pass
-        finally:
-            if self._owns_process:
-                sys.setswitchinterval(interval_s)
-        rest_ns = instant_ns - time.monotonic_ns()
-        if rest_ns > 0:
-            self._woken.wait(rest_ns / 1e9)
+    def await_instant(self, instant_ns: int) -> None:
+        while time.monotonic_ns() < instant_ns:
+            pass
+
+    def stand_aside(self) -> None:
+        """Return once no instant is near; for the other threads of a process of our own."""
+        quiet_ns = self._quiet_ns
+        from_ns, until_ns = quiet_ns
+        if not from_ns <= time.monotonic_ns() < until_ns:
+            return
+        self._passed.clear()
+        rest_ns = until_ns - time.monotonic_ns()
+        if self._quiet_ns is quiet_ns and rest_ns > 0:
+            self._passed.wait(rest_ns / 1e9)
 
     def wake(self) -> None:
         self._woken.set()
 
     def close(self) -> None:
-        """Hold nothing."""
+        self._interpreter.give_way()
+
+    def _come_to(self, instant_ns: int, prepare: Prepare) -> None:
+        """Stay awake, and prepare; go on so for a setpoint, and sleep on to anything else."""
+        self._interpreter.keep()
+        if self._spun(instant_ns - PREPARE_NS):
+            self._prepare(instant_ns, prepare)
+
+    def _prepare(self, instant_ns: int, prepare: Prepare) -> None:
+        due = False
+        try:
+            due = prepare(instant_ns)
+        finally:
+            if not due:
+                self._interpreter.give_way()
+        if not due:
+            self._woken.wait(max(0, instant_ns - time.monotonic_ns()) / 1e9)
+            return
+        if self._spun(instant_ns - AHEAD_NS):
+            self._round_ns = instant_ns
+
+    def _spun(self, instant_ns: int) -> bool:
+        """Stay awake to an instant; tell whether nobody woke the sleep."""
+        while not self._woken.is_set():
+            if time.monotonic_ns() >= instant_ns:
+                return True
+        return False
 
 
 FORWARD_NS = 1_000_000_000
@@ -149,12 +214,21 @@ class SimulatedPacer:
             if held:
                 self._changing.release()
 
+    def round_ns(self) -> int:
+        return self.now_ns()
+
     def sleep_until(self, instant_ns: int, prepare: Prepare) -> None:
         # A jump of this clock is the instant itself: nothing comes shortly before.
         self._until_ns = instant_ns
         if self.now_ns() < instant_ns:
             self._woken.wait()
         self._woken.clear()
+
+    def await_instant(self, instant_ns: int) -> None:
+        """Return at once: rounds of this clock begin at their instants."""
+
+    def stand_aside(self) -> None:
+        """Return at once: the executor itself brings the instants of this clock."""
 
     def wake(self) -> None:
         self._woken.set()
@@ -188,17 +262,35 @@ class SimulatedPacer:
             self._woken.set()
 
 
+class RoundClock:
+    """The playback clock, as the loop reads it."""
+
+    def __init__(self, pacer: Pacer) -> None:
+        self.now_ns = pacer.round_ns
+        """Return the reading in ns; it never goes back while an episode runs."""
+
+
 class PacedThread:
     """The thread that runs rounds and publishes; it does nothing else."""
 
     def __init__(
-        self, run_round: Callable[[], int], prepare: Prepare, pacer: Pacer, rt_priority: int
+        self,
+        run_round: Callable[[], int],
+        prepare: Prepare,
+        pacer: Pacer,
+        rt_priority: int,
+        niceness: int = 0,
     ) -> None:
-        """`rt_priority` is the SCHED_FIFO priority to ask for; 0 asks for none."""
+        """
+        Ask for SCHED_FIFO by that priority, else for more than that niceness.
+
+        0 asks for none of them.
+        """
         self._round = run_round
         self._prepare = prepare
         self._pacer = pacer
         self._rt_priority = rt_priority
+        self._niceness = niceness
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name='paced', daemon=True)
         self.scheduling = 'not started'
@@ -216,22 +308,13 @@ class PacedThread:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        self.scheduling = request_fifo(self._rt_priority)
+        self.scheduling = self._request()
         while not self._closing.is_set():
             self._pacer.sleep_until(self._round(), self._prepare)
 
-
-def request_fifo(priority: int) -> str:
-    """Ask for SCHED_FIFO for the calling thread; return what was granted, for people."""
-    if priority == 0:
-        return 'normal (rt_priority is 0)'
-    try:
-        # Threads that this one starts are not to inherit it: they would hold it up.
-        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-        os.sched_setscheduler(0, policy, os.sched_param(priority))
-    except (OSError, AttributeError) as error:
-        return (
-            f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '
-            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
-        )
-    return f'SCHED_FIFO {priority}'
+    def _request(self) -> str:
+        granted = request_fifo(self._rt_priority)
+        if granted.startswith('SCHED_FIFO') or self._niceness >= 0:
+            return granted
+        niceness = max(NICEST, self._niceness - BEFORE_OTHERS)
+        return f'{granted}; niceness {request_niceness(niceness)}'

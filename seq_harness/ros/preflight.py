@@ -13,7 +13,6 @@ from seq_harness.contract.msgpack import pack
 from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.findings import fault, Finding, ok, warning
-from seq_harness.ros.pacing import request_fifo
 from seq_harness.ros.preflight_commands import (
     command_findings,
     controller_findings,
@@ -24,6 +23,7 @@ from seq_harness.ros.preflight_hardware import HardwareCheck
 from seq_harness.ros.preflight_inputs import clock_findings, InputCheck, status_findings
 from seq_harness.ros.process import keep_large_blocks
 from seq_harness.ros.robot_description import bounded_by_description
+from seq_harness.ros.scheduling import request_fifo
 from seq_harness.ros.spinning import spin
 from seq_harness.settings import Settings
 

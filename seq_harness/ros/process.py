@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import ctypes
 import ctypes.util
-import os
 import signal
 import sys
 import threading
@@ -16,6 +15,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
+from seq_harness.ros.scheduling import request_niceness
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may keep another waiting for the interpreter."""
@@ -58,13 +58,19 @@ class Process:
             self._reason, self._status = reason, status
         self._stop.set()
 
-    def run(self, node: Node, on_stop: Callable[[str], None]) -> int:
+    def run(
+        self,
+        node: Node,
+        on_stop: Callable[[str], None],
+        stand_aside: Callable[[], None] | None = None,
+    ) -> int:
         """
         Spin `node` until a signal or `finish`; then call `on_stop` and end the executor.
 
-        Returns the exit status: 0 for a signal.
+        `stand_aside` returns once the next callback may begin. Returns the exit status: 0 for a
+        signal.
         """
-        executor = SingleThreadedExecutor()
+        executor = SingleThreadedExecutor() if stand_aside is None else _Polite(stand_aside)
         executor.add_node(node)
         spinner = threading.Thread(target=self._spin, args=(executor,), name='executor')
         spinner.start()
@@ -91,20 +97,17 @@ class Process:
         self.finish(f'signal: {signal.Signals(number).name}', 0)
 
 
-def request_niceness(niceness: int) -> str:
-    """
-    Ask for a niceness for the calling thread, and those it starts; return what was granted.
+class _Polite(SingleThreadedExecutor):
+    """Executes a callback once nothing more urgent is near."""
 
-    A thread that the system puts aside while it has the interpreter holds up the setpoint.
-    """
-    try:
-        os.setpriority(os.PRIO_PROCESS, 0, niceness)
-    except OSError as error:
-        return (
-            f'as it was: {niceness} was refused ({error}); grant nice in '
-            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
-        )
-    return str(niceness)
+    def __init__(self, stand_aside: Callable[[], None]) -> None:
+        super().__init__()
+        self._stand_aside = stand_aside
+
+    def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
+        ready: Any = super().wait_for_ready_callbacks(*args, **kwargs)
+        self._stand_aside()
+        return ready
 
 
 def keep_large_blocks() -> bool:

@@ -13,9 +13,9 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from seq_harness.ros.beats import Beat, BEAT_QOS, BeatRefused, HEARTBEAT, STANDING, Standing
 from seq_harness.ros.message_types import TypeMissing
-from seq_harness.ros.pacing import request_fifo
 from seq_harness.ros.parameters import declare
 from seq_harness.ros.process import Process
+from seq_harness.ros.scheduling import request_fifo
 from seq_harness.ros.vigil import Vigil, Watch
 from seq_harness.ros.zeroing import Zeroing
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError

@@ -63,6 +63,9 @@ class WatchdogLink:
         self._heard: dict[str, tuple[int, Standing]] = {}
         self._beaten_ns = now_ns()  # written by the executor's thread, read by any
         self._timeout_ns = round(silence_s(period_s) * 1e9)  # likewise
+        self._missed = (
+            False  # set where it beats, cleared where episodes open
+        )
         self._said: tuple[int, bool] | None = None
         self._message = String()
         self._beats = node.create_publisher(String, f'~/{HEARTBEAT}', BEAT_QOS)
@@ -77,6 +80,7 @@ class WatchdogLink:
         A change is said at once, else `BEATS` times in the time-out, if this is called as often.
         """
         now_ns = self._now_ns()
+        self._missed = self._missed or (self.overdue and self._said is not None and self._said[1])
         same = (episode, moving) == self._said
         if same and (now_ns - self._beaten_ns) * BEATS < self._timeout_ns:
             return
@@ -89,8 +93,17 @@ class WatchdogLink:
 
     @property
     def overdue(self) -> bool:
-        """Tell whether a watchdog may act by now, as it heard nothing; from any thread."""
-        return self._now_ns() - self._beaten_ns > self._timeout_ns - round(MARGIN_S * 1e9)
+        """
+        Tell whether a watchdog may have acted in this episode, as it heard nothing.
+
+        Any thread may ask: it holds on when the beats go on before anybody has.
+        """
+        silent_ns = self._now_ns() - self._beaten_ns
+        return self._missed or silent_ns > self._timeout_ns - round(MARGIN_S * 1e9)
+
+    def begin(self) -> None:
+        """Forget what was missed: a new episode begins."""
+        self._missed = False
 
     @property
     def endpoints(self) -> frozenset[str]:

@@ -89,7 +89,8 @@ GENERAL = (
     ),
     Parameter(
         'niceness', Kind.INTEGER, -10, 'Niceness of the process, where the system grants it and '
-        'our own main runs the node; 0 leaves it as it is.', -20, 0,
+        'our own main runs the node; the thread that publishes asks for 10 less where it has '
+        'no SCHED_FIFO. 0 leaves both as they are.', -20, 0,
     ),
     Parameter(
         'input_names', Kind.STRING_ARRAY, None, 'The inputs of an observation; inputs.<name>.* '

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 from seq_harness.playback.session import FLOOR_NS
 from support.robots import Bench, MS, S
 
@@ -11,8 +15,8 @@ T0 = 100 * S
 class Counted:
     """A bench whose encodings are counted, two rows into a chunk."""
 
-    def __init__(self) -> None:
-        self.bench = Bench()
+    def __init__(self, **options: Any) -> None:
+        self.bench = Bench(options=options)
         self.encoded = 0
         self.bench.during_encode = self._count
         self.bench.begin()
@@ -118,3 +122,59 @@ def test_nothing_is_prepared_while_nothing_runs() -> None:
     bench = Bench()
     bench.harness.prepare(T0)
     assert bench.sent == []
+
+
+class Ahead(Counted):
+    """The same, whose clock reads a row's instant before it has come."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.awaited: list[tuple[int, int]] = []
+        super().__init__(await_instant=self._await)
+
+    def _await(self, instant_ns: int) -> None:
+        self.awaited.append((instant_ns, len(self.bench.sent)))
+        if len(self.awaited) == 2:
+            self.meanwhile()
+
+    def round(self) -> None:
+        """Do the round of the row, ahead of its instant."""
+        self.bench.harness.prepare(self.due)
+        self.bench.clock.now = self.due
+        self.bench.harness.round()
+
+
+def test_a_setpoint_that_is_made_ahead_goes_out_once_its_instant_has_come() -> None:
+    ahead = Ahead()
+    ahead.meanwhile = lambda: setattr(ahead.bench.clock, 'now', ahead.due + 7_000)
+    ahead.round()
+    assert ahead.awaited[-1] == (ahead.due, 1), 'the first row went out, and this one had not'
+    assert ahead.bench.sent[-1] == (ahead.due + 7_000, [0.1, 0.1])
+    lateness = ahead.bench.harness.report().figures['lateness_ms']
+    assert lateness['max'] == pytest.approx(0.007, rel=0.1)
+
+
+def test_a_stop_while_the_instant_is_awaited_lets_nothing_out() -> None:
+    ahead = Ahead()
+    ahead.meanwhile = lambda: ahead.bench.harness.stop('stop')
+    ahead.round()
+    assert len(ahead.bench.sent) == 1
+    ahead.bench.harness.round()
+    assert ahead.bench.reason == 'stop'
+
+
+def test_r44_a_deadline_that_passes_while_the_instant_is_awaited_lets_nothing_out() -> None:
+
+    def late(instant_ns: int) -> None:
+        limited.clock.now = instant_ns + (S if instant_ns > T0 + 100 * MS else 0)
+
+    limited = Bench(episode_s=0.15, options={'await_instant': late})
+    limited.begin()
+    limited.clock.now += MS
+    limited.give(0.0, 0.1, 0.2, 0.3)
+    limited.harness.round()
+    limited.clock.now = T0 + 101 * MS
+    limited.state()
+    limited.harness.round()
+    assert len(limited.sent) == 1
+    assert limited.harness.report().figures['withheld'] == 1

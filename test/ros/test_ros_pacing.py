@@ -8,8 +8,8 @@ import threading
 import time
 
 import pytest
-from seq_harness.ros.pacing import LEAD_NS, PacedThread, request_fifo, SteadyPacer
-from seq_harness.ros.process import request_niceness
+from seq_harness.ros.pacing import AHEAD_NS, LEAD_NS, PacedThread, QUIET_NS, SteadyPacer
+from seq_harness.ros.scheduling import KEPT_S, request_fifo, request_niceness
 
 
 @pytest.mark.parametrize('setpoint', [True, False])
@@ -25,6 +25,10 @@ def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before(setpoint: bool)
             return setpoint
 
         pacer.sleep_until(instant, prepare)
+        began = time.monotonic_ns()
+        assert began >= instant - (AHEAD_NS if setpoint else 0)
+        assert pacer.round_ns() >= instant
+        pacer.await_instant(instant)
         assert time.monotonic_ns() >= instant
         if prepared:
             assert [due for due, _ in prepared] == [instant]
@@ -33,7 +37,51 @@ def test_a_sleep_ends_at_its_instant_and_prepares_shortly_before(setpoint: bool)
     raise AssertionError('a hundred sleeps, and none prepared anything')
 
 
-@pytest.mark.parametrize(('owns_process', 'kept_s'), [(True, 0.005), (False, 0.0005)])
+@pytest.mark.parametrize('setpoint', [True, False])
+def test_the_reading_of_a_round_runs_ahead_for_a_setpoint_alone(setpoint: bool) -> None:
+    pacer = SteadyPacer()
+    for _ in range(5):
+        before = pacer.now_ns()
+        assert before <= pacer.round_ns() <= pacer.now_ns()
+        pacer.sleep_until(pacer.now_ns() + 5_000_000, lambda due: setpoint)
+        pacer.await_instant(pacer.round_ns())
+
+
+def test_whoever_stands_aside_goes_on_once_the_instant_is_past() -> None:
+    pacer = SteadyPacer()
+    instants: list[int] = []
+    asked: list[tuple[int, int]] = []
+    ended = threading.Event()
+
+    def pace() -> None:
+        for _ in range(20):
+            instants.append(time.monotonic_ns() + 20_000_000)
+            pacer.sleep_until(instants[-1], lambda due: True)
+            pacer.await_instant(instants[-1])
+        pacer.sleep_until(0, lambda due: False)
+        ended.set()
+
+    paced = threading.Thread(target=pace)
+    paced.start()
+    while not ended.is_set():
+        at = time.monotonic_ns()
+        pacer.stand_aside()
+        asked.append((at, time.monotonic_ns()))
+        time.sleep(0.0005)
+    paced.join(5.0)
+    # The last ones to ask while it was quiet, by an instant; whoever asks just before may pass.
+    near = [
+        (instant, returned)
+        for instant in instants
+        for at, returned in asked
+        if instant - QUIET_NS < at < instant
+    ]
+    assert near
+    assert all(returned >= instant for instant, returned in near)
+    assert min(returned - at for at, returned in asked) < 1_000_000
+
+
+@pytest.mark.parametrize(('owns_process', 'kept_s'), [(True, KEPT_S), (False, 0.0005)])
 def test_the_interpreter_is_kept_up_to_the_instant_in_a_process_of_our_own_alone(
     owns_process: bool, kept_s: float
 ) -> None:
@@ -86,6 +134,31 @@ def test_the_paced_thread_ends_after_its_round() -> None:
     assert rounds.acquire(timeout=5.0)
     assert paced.close(5.0)
     assert paced.scheduling.startswith('normal')
+
+
+@pytest.mark.parametrize('niceness', [0, -5])
+def test_without_a_priority_the_paced_thread_asks_for_more_than_its_process(niceness: int) -> None:
+    ran = threading.Event()
+    found: list[int] = []
+
+    def run_round() -> int:
+        found.append(os.getpriority(os.PRIO_PROCESS, 0))
+        ran.set()
+        return time.monotonic_ns() + 1_000_000
+
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    paced = PacedThread(run_round, lambda due: False, SteadyPacer(), 0, niceness)
+    paced.start()
+    assert ran.wait(5.0)
+    assert paced.close(5.0)
+    assert paced.scheduling.startswith('normal (rt_priority is 0)')
+    if niceness == 0:
+        assert (found[0], 'niceness' in paced.scheduling) == (usual, False)
+    elif 'was refused' in paced.scheduling:
+        assert found[0] == usual
+    else:
+        assert paced.scheduling.endswith('; niceness -15')
+        assert found[0] == -15
 
 
 def test_threads_that_a_punctual_thread_starts_do_not_inherit_its_priority() -> None:

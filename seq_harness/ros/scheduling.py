@@ -1,0 +1,64 @@
+"""What a punctual thread asks for: the processor of the system, and the interpreter of Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+KEPT_S = 0.003
+"""The switch interval while the interpreter is kept: longer than that lasts."""
+
+NICEST = -20
+
+
+def request_fifo(priority: int) -> str:
+    """Ask for SCHED_FIFO for the calling thread; return what was granted, for people."""
+    if priority == 0:
+        return 'normal (rt_priority is 0)'
+    try:
+        # Threads that this one starts are not to inherit it: they would hold it up.
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except (OSError, AttributeError) as error:
+        return (
+            f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        )
+    return f'SCHED_FIFO {priority}'
+
+
+def request_niceness(niceness: int) -> str:
+    """
+    Ask for a niceness for the calling thread, and those it starts; return what was granted.
+
+    A thread that the system puts aside while it has the interpreter holds up the setpoint.
+    """
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    except OSError as error:
+        return (
+            f'as it was: {niceness} was refused ({error}); grant nice in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        )
+    return str(niceness)
+
+
+class Interpreter:
+    """The interpreter, kept by a thread that is awake; of one thread."""
+
+    def __init__(self, *, owns_process: bool) -> None:
+        """Keep it whatever the switch interval says, where `owns_process`."""
+        self._owns_process = owns_process
+        self._usual_s: float | None = None  # the switch interval to go back to
+
+    def keep(self) -> None:
+        """Let no thread have it that asks for it from now on, until `give_way`."""
+        if self._owns_process and self._usual_s is None:
+            self._usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(KEPT_S)
+
+    def give_way(self) -> None:
+        """Let others have it as usual."""
+        if self._usual_s is not None:
+            sys.setswitchinterval(self._usual_s)
+            self._usual_s = None
