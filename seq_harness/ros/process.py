@@ -90,6 +90,8 @@ class Process:
         except ExternalShutdownException:
             pass
         except Exception as error:
+            if self._stop.is_set():
+                return  # what it waits on may go before it does
             rclpy.logging.get_logger('executor').fatal(f'the executor failed: {error!r}')
             self.finish(f'exception: {error!r}', 1)
 

@@ -63,9 +63,7 @@ class WatchdogLink:
         self._heard: dict[str, tuple[int, Standing]] = {}
         self._beaten_ns = now_ns()  # written by the executor's thread, read by any
         self._timeout_ns = round(silence_s(period_s) * 1e9)  # likewise
-        self._missed = (
-            False  # set where it beats, cleared where episodes open
-        )
+        self._missed = False  # set where it beats, cleared where episodes open
         self._said: tuple[int, bool] | None = None
         self._message = String()
         self._beats = node.create_publisher(String, f'~/{HEARTBEAT}', BEAT_QOS)
