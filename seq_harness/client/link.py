@@ -1,11 +1,11 @@
-"""A connection that is made when it is needed, and made again after it was lost."""
+"""The connection to a worker, greeted before anybody uses it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-import threading
 
 from seq_harness.client.cancel import Cancel
+from seq_harness.client.held import Held
 from seq_harness.client.transport import (
     AnswerTimedOut,
     Connection,
@@ -25,48 +25,13 @@ Hello = Callable[[Connection, Cancel], Reply]
 """The first request on a new connection; its answer names the worker process."""
 
 
-class Link:
-    """
-    Hold one connection to a worker, greeted before anybody uses it.
-
-    Any thread may ask for the connection, and one is made at a time; one thread at a time uses
-    it. `close` may be called from any.
-    """
+class Link(Held[Connection]):
+    """One connection to a worker, wherever the route leads."""
 
     def __init__(self, route: Route, hello: Hello) -> None:
+        super().__init__(route, self._open, serves=route.leads_to)
         self._route = route
         self._hello = hello
-        self._changed = threading.Condition()  # held for a few assignments
-        self._connection: Connection | None = None  # under _changed
-        self._opening = False  # under _changed
-        self._opened = 0  # under _changed
-        self._given_up = False  # under _changed
-
-    @property
-    def is_open(self) -> bool:
-        """Tell whether the connection was still open when it was last heard of."""
-        with self._changed:
-            return self._connection is not None and self._connection.is_open
-
-    @property
-    def reaches(self) -> bool:
-        """Tell whether the worker is there, as far as is known: a connection given up tells so."""
-        with self._changed:
-            return self._given_up or self.is_open
-
-    @property
-    def opened(self) -> int:
-        """Count the connections that were made."""
-        with self._changed:
-            return self._opened
-
-    def at_hand(self) -> Connection | None:
-        """Return the connection if it is there to be used; None where one is to be made first."""
-        with self._changed:
-            held = self._connection
-            if held is None or self._opening or not held.is_open:
-                return None
-        return held if self._route.leads_to(held) else None
 
     def connection(self, within_s: float, cancel: Cancel) -> Connection:
         """
@@ -80,37 +45,12 @@ class Link:
             Trying again will not help.
 
         """
-        within_s = min(within_s, OPEN_S)
-        with cancel.calling(self._wake), self._changed:
-            self._changed.wait_for(lambda: not self._opening or cancel.is_set(), within_s)
-            if self._opening:
-                raise Unreachable(f'{self._route} is still being connected to')
-            held = self._connection
-            if held is not None and held.is_open and self._route.leads_to(held):
-                return held
-            self._opening = True
-        made = None
-        try:
-            if held is not None:
-                held.close()
-            made = self._open(within_s, cancel)
-        finally:
-            self._done_opening(made, cancel.is_set())
-        return made
-
-    def give_up(self, connection: Connection) -> None:
-        """Note that we are ending a connection ourselves, which tells nothing of the worker."""
-        with self._changed:
-            if self._connection is connection:
-                self._given_up = True
+        return super().connection(min(within_s, OPEN_S), cancel)
 
     def drop(self, connection: Connection) -> None:
         """End a connection that failed, so that the next one is made anew."""
-        connection.close()
         self._route.failed()
-        with self._changed:
-            if self._connection is connection:
-                self._connection = None
+        super().drop(connection)
 
     def renew(self, connection: Connection, give_back: bool = False) -> bool:
         """
@@ -123,14 +63,6 @@ class Link:
         self.drop(connection)
         return True
 
-    def close(self) -> None:
-        """Say goodbye and end the connection."""
-        with self._changed:
-            held, self._connection = self._connection, None
-            self._given_up = False
-        if held is not None:
-            held.close()
-
     def _open(self, within_s: float, cancel: Cancel) -> Connection:
         connection = self._route.open(within_s, cancel)
         try:
@@ -140,18 +72,6 @@ class Link:
             self._route.failed()
             raise
         return connection
-
-    def _done_opening(self, made: Connection | None, cancelled: bool) -> None:
-        with self._changed:
-            self._opening = False
-            self._connection = made
-            self._opened += made is not None
-            self._given_up = self._given_up and made is None and cancelled
-            self._changed.notify_all()
-
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
     def _greet(self, connection: Connection, cancel: Cancel) -> str:
         try:
