@@ -28,6 +28,7 @@ from seq_harness.ros.safety import Safety
 from seq_harness.ros.safety_topics import subscribe_safety
 from seq_harness.ros.time_watch import SimulatedWatch
 from seq_harness.ros.transitions import answer_invalid_transitions, leave_graph
+from seq_harness.ros.watchdog_link import ARRIVES_WITHIN
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -179,15 +180,13 @@ class HarnessNode(LifecycleNode):
 
     def interrupt(self, reason: str) -> None:
         """Stop the episode at once and end a connect that is under way; from any thread."""
-        loop = self._loop
-        if loop is not None:
+        if (loop := self._loop) is not None:
             loop.harness.stop(reason)
         self._connector.interrupt()
 
     def stand_aside(self) -> None:
         """Return once no setpoint is near; for the executor of a process that is ours alone."""
-        loop = self._loop
-        if loop is not None:
+        if (loop := self._loop) is not None:
             loop.pacer.stand_aside()
 
     def close(self) -> None:
@@ -195,6 +194,11 @@ class HarnessNode(LifecycleNode):
         self.interrupt('node_closed')
         self._connector.close()
         self._parts.close()
+        if self.context.ok():
+            self._active = False
+            self._say_change()
+            self._publish_episode()
+            self._episode.wait_for_all_acked(ARRIVES_WITHIN)
 
     def destroy_node(self) -> None:
         """Destroy the node and all that it has on the graph."""
@@ -239,8 +243,7 @@ class HarnessNode(LifecycleNode):
         if kept is not None:
             remedy = ': call ~/reset_fault once it is well' if self._safety.latched else ''
             return RequestAnswer(False, f'{kept}{remedy}')
-        others = loop.commanding.refusal()
-        if others:
+        if others := loop.commanding.refusal():
             return RequestAnswer(False, others)
         answer = loop.harness.start()
         if answer.accepted and CLOCK in self._faults.current:
@@ -249,9 +252,8 @@ class HarnessNode(LifecycleNode):
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         live = self._loop is not None and self._loop.harness.stop('stop')
-        response.success = True
-        response.message = 'stopping' if live else 'no episode is running'
-        return response
+        said = 'stopping' if live else 'no episode is running'
+        return _answered(response, RequestAnswer(True, said))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         answer = self._safety.reset()

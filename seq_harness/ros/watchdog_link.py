@@ -30,7 +30,7 @@ MARGIN_S = 0.02
 """A node that was silent for so much less than its watchdog bears may have been taken for dead."""
 
 ARRIVES_WITHIN = Duration(seconds=0.1)
-"""How long closing waits for the last beat to arrive."""
+"""How long closing waits for the last word to arrive."""
 
 LOST_S = 0.5
 """A watchdog that says nothing for so long is gone; it speaks five times in that time."""
