@@ -364,14 +364,15 @@ class Harness:
         return min(instant for instant in wanted if instant is not None)
 
     def _emit(self, running: Running, commands: Commands, ready: Prepared | None, t: int) -> None:
-        """Publish at `t`, unless the deadline, a stop or a pause has come by then (R44)."""
+        """Publish at `t`, unless it is too late or a stop or a pause has come by then (R44)."""
         encoded = ready.encoded if ready is not None and ready.commands is commands else None
         if encoded is None:
             encoded = self._outputs.encode(commands)
         self._await_instant(t)
         now = self._clock.now_ns()
+        old = ready is not None and ready.expired(now)
         past = running.deadline_ns is not None and now >= running.deadline_ns
-        if past or self._requests.withheld or self._requests.interrupts:
+        if past or old or self._requests.withheld or self._requests.interrupts:
             running.withheld += 1
             return
         self._outputs.publish(encoded)

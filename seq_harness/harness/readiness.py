@@ -33,6 +33,12 @@ class Prepared:
     """What the player will most likely answer."""
     encoded: Encoded | None
     """The messages of just those commands."""
+    expiry_ns: int | None
+    """The last instant at which what was made of it may go out; None for no bound."""
+
+    def expired(self, now: int) -> bool:
+        """Tell whether an input is too old by now for anything to go out."""
+        return self.expiry_ns is not None and now > self.expiry_ns
 
 
 class Preparing:
@@ -71,6 +77,7 @@ class Preparing:
             self._spec.observe(snapshot, instant_ns, instruction),
             commands,
             self._encoded(commands),
+            expiry_ns,
         )
         return commands is not None
 

@@ -163,6 +163,16 @@ def test_a_stop_while_the_instant_is_awaited_lets_nothing_out() -> None:
     assert ahead.bench.reason == 'stop'
 
 
+def test_an_input_that_grows_too_old_while_the_instant_is_awaited_lets_nothing_out() -> None:
+    """As after a short freeze of the process."""
+    ahead = Ahead()
+    ahead.meanwhile = lambda: setattr(ahead.bench.clock, 'now', ahead.due + 500 * MS)
+    ahead.round()
+    assert len(ahead.bench.sent) == 1
+    ahead.bench.harness.round()
+    assert ahead.bench.reason == 'stale_input: state'
+
+
 def test_r44_a_deadline_that_passes_while_the_instant_is_awaited_lets_nothing_out() -> None:
 
     def late(instant_ns: int) -> None:
