@@ -11,7 +11,7 @@ from typing import Protocol
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import JumpThreshold, TimeJump
 from rclpy.duration import Duration
-from seq_harness.ros.scheduling import Interpreter, NICEST, request_fifo, request_niceness
+from seq_harness.ros.scheduling import Interpreter, NICEST, request_fifo, request_more
 
 logger = logging.getLogger(__name__)
 
@@ -317,4 +317,4 @@ class PacedThread:
         if granted.startswith('SCHED_FIFO') or self._niceness >= 0:
             return granted
         niceness = max(NICEST, self._niceness - BEFORE_OTHERS)
-        return f'{granted}; niceness {request_niceness(niceness)}'
+        return f'{granted}; niceness {request_more(niceness)}'

@@ -27,6 +27,19 @@ def request_fifo(priority: int) -> str:
     return f'SCHED_FIFO {priority}'
 
 
+def request_more(niceness: int) -> str:
+    """
+    Ask for a niceness for the calling thread alone; return what was granted.
+
+    Threads that it starts get the usual one, as those of a thread with SCHED_FIFO do.
+    """
+    said = request_niceness(niceness)
+    if said == str(niceness):
+        policy = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+    return said
+
+
 def request_niceness(niceness: int) -> str:
     """
     Ask for a niceness for the calling thread, and those it starts; return what was granted.
