@@ -115,6 +115,17 @@ def test_network_and_inference_are_apart_where_the_worker_says_its_part(
     assert act.answered_s == pytest.approx(act.asked_s + 0.052)
 
 
+def test_an_act_that_a_round_ahead_of_its_instant_asked_waited_for_nothing(
+    recorded: Recorded,
+) -> None:
+    whole = read_record(recorded.file)
+    ask = whole.asks[0]
+    answer = next(each for each in whole.answers if each.act == ask.act)
+    early = replace(answer, began_ns=ask.t_ns - 200_000)
+    (act, *_) = data_of(replace(whole, answers=[early])).acts
+    assert act.parts_ms['queue'] == 0.0
+
+
 def test_every_chunk_is_drawn_from_the_instant_of_its_observation(data: ReportData) -> None:
     asked_s = {act.name.split(',')[0]: act.asked_s for act in data.acts}
     assert len(data.predictions) == len(data.acts)

@@ -165,7 +165,8 @@ class _Reading:
             answer = answers.get(ask.act)
             parts: dict[str, float] = {}
             if answer is not None:
-                parts['queue'] = (answer.began_ns - ask.t_ns) / 1e6
+                # A round reads the clock ahead: its act may begin before the instant it asks at.
+                parts['queue'] = max(0, answer.began_ns - ask.t_ns) / 1e6
                 parts.update(_taken(answer))
                 if ask.t_ns in shown_ns and shown_ns[ask.t_ns] >= answer.ended_ns:
                     parts['until its first setpoint'] = (
