@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 import os
 import sys
 
@@ -35,8 +36,9 @@ def request_more(niceness: int) -> str:
     """
     said = request_niceness(niceness)
     if said == str(niceness):
-        policy = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
-        os.sched_setscheduler(0, policy, os.sched_param(0))
+        with suppress(OSError, AttributeError):
+            policy = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
+            os.sched_setscheduler(0, policy, os.sched_param(0))
     return said
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from seq_harness.ros.pacing import AHEAD_NS, LEAD_NS, PacedThread, QUIET_NS, SteadyPacer
-from seq_harness.ros.scheduling import KEPT_S, request_fifo, request_niceness
+from seq_harness.ros.scheduling import KEPT_S, request_fifo, request_more, request_niceness
 
 
 @pytest.mark.parametrize('setpoint', [True, False])
@@ -166,6 +166,18 @@ def test_without_a_priority_the_paced_thread_asks_for_more_than_its_process(nice
     else:
         assert paced.scheduling.endswith('; niceness -15')
         assert found == [-15, 0], 'what it starts is not to hold it up'
+
+
+def test_a_system_that_forbids_schedulers_ends_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise PermissionError('no schedulers here')
+
+    monkeypatch.setattr(os, 'sched_setscheduler', refuse)
+    said: list[str] = []
+    thread = threading.Thread(target=lambda: said.append(request_more(-15)))
+    thread.start()
+    thread.join(5.0)
+    assert said
 
 
 def test_threads_that_a_punctual_thread_starts_do_not_inherit_its_priority() -> None:
