@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 import json
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import pytest
@@ -26,6 +26,8 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from support.waiting import wait_for
 
+N = TypeVar('N', bound=Node)
+
 JOINTS = ['j1', 'j2']
 MOVING, STILL = [0.3, -0.2], [0.0, 0.0]
 PERIOD_S = 0.1
@@ -35,6 +37,7 @@ SLACK_S = 0.05
 WITHIN_S = 30.0
 TRIES, TRY_S = 5, 3.0
 FREEZE_S = 1.0
+ENDS_S = 5.0
 AGREE_S = 0.5
 """How long something is watched that must not happen."""
 
@@ -51,19 +54,36 @@ POLICY = [
 ]
 
 
+class Joints(Node):
+    """
+    Publishes joints, from a participant of its own.
+
+    A process that is frozen while it holds the lock of its shared memory holds up whoever
+    publishes to it: what is commanded must be heard meanwhile.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__('joints', context=context, use_global_arguments=False)
+        self._joints = self.create_publisher(JointState, 'joint_states', 10)
+        self.create_timer(0.02, self._publish)
+
+    def _publish(self) -> None:
+        state = JointState(name=JOINTS, position=[0.0, 0.0])
+        state.header.stamp = self.get_clock().now().to_msg()
+        self._joints.publish(state)
+
+
 class Robot(Node):
-    """Publishes joints, and notes when what was commanded and told."""
+    """Notes when what was commanded and told."""
 
     def __init__(self, context: Context) -> None:
         super().__init__('robot', context=context, use_global_arguments=False)
         self.commands: list[tuple[float, list[float]]] = []
         self.episode: dict[str, Any] = {}
         self.status: DiagnosticStatus | None = None
-        self._joints = self.create_publisher(JointState, 'joint_states', 10)
         self.create_subscription(Float64MultiArray, 'commands', self._on_command, 100)
         self.create_subscription(String, 'harness/episode', self._on_episode, LATCHED)
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
-        self.create_timer(0.02, self._publish)
 
     def last(self) -> list[float] | None:
         """Return the newest command."""
@@ -72,11 +92,6 @@ class Robot(Node):
     def since(self, instant: float) -> list[list[float]]:
         """Return the commands that came after an instant of the monotonic clock."""
         return [values for at, values in list(self.commands) if at > instant]
-
-    def _publish(self) -> None:
-        state = JointState(name=JOINTS, position=[0.0, 0.0])
-        state.header.stamp = self.get_clock().now().to_msg()
-        self._joints.publish(state)
 
     def _on_command(self, message: Float64MultiArray) -> None:
         self.commands.append((time.monotonic(), list(message.data)))
@@ -185,25 +200,33 @@ class Rig:
         return next(at for at, values in commands if at > instant and values == STILL) - instant
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
+@contextmanager
+def spun(kind: Callable[[Context], N]) -> Iterator[N]:
+    """Give a node that has a participant and a thread of its own."""
     context = Context()
     rclpy.init(context=context)
-    robot, executor = Robot(context), SingleThreadedExecutor(context=context)
-    executor.add_node(robot)
+    node, executor = kind(context), SingleThreadedExecutor(context=context)
+    executor.add_node(node)
     over = threading.Event()
-    thread = threading.Thread(target=_spin, args=(executor, over))
-    with Children(tmp_path) as children:
+    thread = threading.Thread(target=_spin, args=(executor, over), daemon=True)
+    thread.start()
+    yield node
+    over.set()
+    thread.join(ENDS_S)
+    if thread.is_alive():
+        pytest.fail(f'the middleware holds up {node.get_name()}')
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    with Children(tmp_path) as children, spun(Joints), spun(Robot) as robot:
         children.start('worker', ['worker', *POLICY])
-        thread.start()
         yield Rig(children, robot, tmp_path)
         for name in ('harness', 'watchdog'):
             _thaw(children, name)
-    over.set()
-    thread.join()
-    executor.shutdown()
-    robot.destroy_node()
-    rclpy.shutdown(context=context)
 
 
 def _spin(executor: SingleThreadedExecutor, over: threading.Event) -> None:
