@@ -5,7 +5,7 @@ Compared by turns, in a process each: a bare absolute sleeper, a node that publi
 re-armed rclpy timer, and the harness node with a worker; rows at 100 Hz, with SCHED_FIFO and
 without. Prints a table, and the medians of the blocks as one JSON object.
 
-  scripts/bench punctuality [--block-s 10] [--blocks 6]
+  scripts/bench punctuality [--block-s 10.2] [--blocks 6]
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def absolute(blocks: Blocks) -> dict[str, float]:
 def main() -> None:
     """Measure, print a table, and the figures as one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--block-s', type=float, default=10.0, help='seconds a block')
+    parser.add_argument('--block-s', type=float, default=10.2, help='seconds a block')
     parser.add_argument('--blocks', type=int, default=6, help='blocks of each subject')
     options = parser.parse_args()
     with child(str(HERE / '_subjects.py'), 'cameras'):

@@ -90,9 +90,12 @@ class Process:
         except ExternalShutdownException:
             pass
         except Exception as error:
+            logger = rclpy.logging.get_logger('executor')
             if self._stop.is_set():
-                return  # what it waits on may go before it does
-            rclpy.logging.get_logger('executor').fatal(f'the executor failed: {error!r}')
+                # What it waits on may go before it does.
+                logger.info(f'the executor ends: {error!r}')
+                return
+            logger.fatal(f'the executor failed: {error!r}')
             self.finish(f'exception: {error!r}', 1)
 
     def _on_signal(self, number: int, frame: Any) -> None:
