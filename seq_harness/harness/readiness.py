@@ -24,8 +24,6 @@ class Prepared:
 
     instant_ns: int
     """The instant it was made for."""
-    good_until_ns: int
-    """The last instant at which a round may go by it."""
     instruction: str
     snapshot: Snapshot
     observation: SampledObservation
@@ -66,18 +64,15 @@ class Preparing:
         snapshot = self._look()
         if self._inputs.missing(snapshot) or self._inputs.stale(snapshot, instant_ns):
             return False
-        expiry_ns = self._inputs.expiry_ns(snapshot)
-        latest_ns = instant_ns + USABLE_NS
         commands = running.opened.player.upcoming(instant_ns)
         self._ready = Prepared(
             instant_ns,
-            latest_ns if expiry_ns is None else min(latest_ns, expiry_ns),
             instruction,
             snapshot,
             self._spec.observe(snapshot, instant_ns, instruction),
             commands,
             self._encoded(commands),
-            expiry_ns,
+            self._inputs.expiry_ns(snapshot),
         )
         return commands is not None
 
@@ -86,7 +81,8 @@ class Preparing:
         ready, self._ready = self._ready, None
         if ready is None or ready.instruction != instruction:
             return None
-        return ready if ready.instant_ns <= t <= ready.good_until_ns else None
+        in_time = ready.instant_ns <= t <= ready.instant_ns + USABLE_NS
+        return ready if in_time and not ready.expired(t) else None
 
     def _encoded(self, commands: Commands | None) -> Encoded | None:
         # Commands for channels that are not there are counted in the round, once.
