@@ -13,7 +13,7 @@ from seq_harness.client.figures import ActTally
 from seq_harness.client.link import Link, OPEN_S
 from seq_harness.client.notices import Notices
 from seq_harness.client.outage import Outage
-from seq_harness.client.packing import observation_pieces, size_of
+from seq_harness.client.packing import observation_pieces, packed_name, size_of
 from seq_harness.client.posts import Question
 from seq_harness.client.transport import (
     AnswerTimedOut,
@@ -152,22 +152,23 @@ class Acting:
         return _Act(step, parts, self.request_id, cancel)
 
     def _until_answered(self, act: _Act) -> Any:
+        left_s = self._time_left_s(act)
         while True:
-            left_s = self._time_left_s(act)
             try:
                 return self._attempt(act)
             except _Again as again:
                 act.cancel.wait(min(again.wait_s, left_s))
+                left_s = self._time_left_s(act)
 
     def _attempt(self, act: _Act) -> Any:
         connection = self._connection(act)
         self._meet(connection.instance, act)
-        if not self._uploader.wait_clear(self._time_left_s(act), act.cancel):
+        question = self._uploader.ask(self._time_left_s(act), act.cancel)
+        if question is None:
             self._time_left_s(act)
             raise ActAbandoned(
                 f'step {act.step.number}: the observations before it did not get through in time'
             )
-        question = self._uploader.ask()
         began_s = time.perf_counter()
         reply = self._send(connection, question, act)
         round_trip_ms = (time.perf_counter() - began_s) * 1e3
@@ -243,7 +244,7 @@ class Acting:
             self._tally.count('repeated')
         act.sends += 1
         parts = {
-            wire.KEY_EPISODE_ID: pack(question.episode_id),
+            wire.KEY_EPISODE_ID: packed_name(question.episode_id),
             wire.KEY_SEQ: pack(question.seq),
             **act.parts,
         }
@@ -371,10 +372,10 @@ class _Act:
 
 def _handler_ms(reply: Reply) -> float | None:
     perf = reply.body.get(wire.KEY_PERF)
-    said = perf.get(wire.KEY_HANDLER_MS) if isinstance(perf, Mapping) else None
+    said = perf.get(wire.KEY_HANDLER_MS) if isinstance(perf, dict) else None
     return float(said) if isinstance(said, (int, float)) else None
 
 
 def _warnings(reply: Reply) -> list[str]:
     said = reply.body.get(wire.KEY_WARNINGS)
-    return [str(warning) for warning in said] if isinstance(said, list) else []
+    return list(map(str, said)) if isinstance(said, list) else []

@@ -11,6 +11,8 @@ from http.client import HTTPConnection
 import select
 import socket
 import ssl
+import struct
+import sys
 import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -43,6 +45,11 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._closed = False
+        # A wait that the system itself ends takes one call in place of three.
+        self._system_waits = sys.platform == 'linux' and not isinstance(sock, ssl.SSLSocket)
+        self._waits_s = {socket.SO_RCVTIMEO: 0.0, socket.SO_SNDTIMEO: 0.0}
+        if self._system_waits:
+            sock.settimeout(None)
         self._poller = select.poll()
         self._poller.register(sock, select.POLLIN)
 
@@ -58,11 +65,18 @@ class Channel:
             The connection ended.
 
         """
-        for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                self._sock.settimeout(min(STALL_S, _left_s(deadline_s)))
-                view = view[self._sock.send(view) :]
+        secured = isinstance(self._sock, ssl.SSLSocket)  # which takes one piece at a time
+        left = [memoryview(piece) for piece in ((b''.join(pieces),) if secured else pieces)]
+        while left:
+            self._wait(socket.SO_SNDTIMEO, min(STALL_S, _left_s(deadline_s)))
+            try:
+                sent = self._sock.send(left[0]) if secured else self._sock.sendmsg(left)
+            except BlockingIOError:
+                raise TimeoutError('nothing more could be sent in time') from None
+            while left and sent >= len(left[0]):
+                sent -= len(left.pop(0))
+            if sent:
+                left[0] = left[0][sent:]
 
     def receive(self, most: int, deadline_s: float) -> bytes:
         """
@@ -76,13 +90,29 @@ class Channel:
             The connection ended otherwise.
 
         """
-        self._sock.settimeout(_left_s(deadline_s))
-        return self._sock.recv(most)
+        self._wait(socket.SO_RCVTIMEO, _left_s(deadline_s))
+        try:
+            return self._sock.recv(most)
+        except BlockingIOError:
+            raise TimeoutError('nothing came in time') from None
 
     def receive_into(self, buffer: memoryview, deadline_s: float) -> int:
         """Receive into a buffer; raises as `receive` does."""
-        self._sock.settimeout(_left_s(deadline_s))
-        return self._sock.recv_into(buffer)
+        self._wait(socket.SO_RCVTIMEO, _left_s(deadline_s))
+        try:
+            return self._sock.recv_into(buffer)
+        except BlockingIOError:
+            raise TimeoutError('nothing came in time') from None
+
+    def _wait(self, option: int, longest_s: float) -> None:
+        """Let the next call wait for so long, to `SHORTEST_S`."""
+        if not self._system_waits:
+            self._sock.settimeout(longest_s)
+        elif abs(longest_s - self._waits_s[option]) >= SHORTEST_S:
+            whole_s = int(longest_s)
+            time_value = struct.pack('@ll', whole_s, int((longest_s - whole_s) * 1e6))
+            self._sock.setsockopt(socket.SOL_SOCKET, option, time_value)
+            self._waits_s[option] = longest_s
 
     @property
     def has_news(self) -> bool:

@@ -49,23 +49,24 @@ class Held(Generic[C]):
         self._make = make
         self._serves = serves
         self._failing_tells = failing_tells
-        self._changed = threading.Condition()  # held for a few assignments
-        self._connection: C | None = None  # under _changed
-        self._opening = False  # under _changed
-        self._opened = 0  # under _changed
-        self._given_up = False  # under _changed
+        self._lock = threading.Lock()  # held for a few assignments
+        self._changed = threading.Condition(self._lock)
+        self._connection: C | None = None  # under _lock
+        self._opening = False  # under _lock
+        self._opened = 0  # under _lock
+        self._given_up = False  # under _lock
 
     @property
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
-        with self._changed:
+        with self._lock:
             held = self._connection
         return held is not None and held.is_open
 
     @property
     def given_up(self) -> bool:
         """Tell whether we ended the last connection ourselves, which tells nothing of the peer."""
-        with self._changed:
+        with self._lock:
             return self._given_up
 
     @property
@@ -76,12 +77,12 @@ class Held(Generic[C]):
     @property
     def opened(self) -> int:
         """Count the connections that were made."""
-        with self._changed:
+        with self._lock:
             return self._opened
 
     def at_hand(self) -> C | None:
         """Return the connection if it is there to be used; None where one is to be made first."""
-        with self._changed:
+        with self._lock:
             held = self._connection
             if held is None or self._opening or not held.is_open:
                 return None
@@ -118,27 +119,27 @@ class Held(Generic[C]):
 
     def give_up(self, connection: C) -> None:
         """Note that we are ending a connection ourselves."""
-        with self._changed:
+        with self._lock:
             if self._connection is connection:
                 self._given_up = True
 
     def drop(self, connection: C) -> None:
         """End a connection, so that the next one is made anew."""
         connection.close()
-        with self._changed:
+        with self._lock:
             if self._connection is connection:
                 self._connection = None
 
     def close(self) -> None:
         """Say goodbye and end the connection."""
-        with self._changed:
+        with self._lock:
             held, self._connection = self._connection, None
             self._given_up = False
         if held is not None:
             held.close()
 
     def _done_opening(self, made: C | None, cancelled: bool) -> None:
-        with self._changed:
+        with self._lock:
             self._opening = False
             self._connection = made
             self._opened += made is not None
@@ -147,5 +148,5 @@ class Held(Generic[C]):
             self._changed.notify_all()
 
     def _wake(self) -> None:
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()

@@ -104,19 +104,19 @@ class Ledger:
 
     def forget_passed(self, *places: Place) -> None:
         """Drop the entries at `places` that no act can read any more."""
-        for entry in self.at(*places):
-            if entry.number < self.floor:
-                self.forget(entry.number)
+        for number in self._passed(places):
+            self.forget(number)
 
     def skip_passed(self, *places: Place) -> None:
         """Give up the entries at `places` that no act can read any more."""
-        for entry in self.at(*places):
-            if entry.number < self.floor:
-                self.move(entry, Place.SKIPPED)
+        for number in self._passed(places):
+            self.move(self._entries[number], Place.SKIPPED)
 
     def bound_passed(self, place: Place, most: int) -> None:
         """Forget the oldest entries at `place`, beyond `most`, that no act can read any more."""
         spare = self.count(place) - most
+        if spare <= 0:
+            return
         for entry in self.at(place):
             if spare <= 0 or entry.number >= self.floor:
                 return
@@ -139,7 +139,7 @@ class Ledger:
 
     def holds(self, places: Iterable[Place]) -> bool:
         """Tell whether any entry is at `places`."""
-        return any(self._at[place] for place in places)
+        return any(map(self._at.__getitem__, places))
 
     def payload_bytes(self, *places: Place) -> int:
         """Return the bytes of the payloads at `places`."""
@@ -149,6 +149,10 @@ class Ledger:
         """Return the bytes not sent yet; what is not packed counts as the last one packed did."""
         unpacked = self.count(Place.QUEUED, Place.ENCODING)
         return self.payload_bytes(*UNSENT) + unpacked * self._last_bytes
+
+    def _passed(self, places: Iterable[Place]) -> list[int]:
+        held = [self._at[place] for place in places if self._at[place]]
+        return [number for numbers in held for number in numbers if number < self.floor]
 
     def _enter(self, entry: Entry) -> None:
         self._at[entry.place].add(entry.number)

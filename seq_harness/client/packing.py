@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 import msgpack  # type: ignore[import-untyped]
@@ -13,8 +13,8 @@ from seq_harness.contract.msgpack import pack, pack_pieces
 from seq_harness.contract.obs_schedule import Keys
 from seq_harness.playback.session import Observation
 
-_packed_key = lru_cache(maxsize=256)(pack)
-"""The same few keys stand in every body."""
+packed_name = lru_cache(maxsize=256)(pack)
+"""Pack a text that stands in many bodies: a key, or what an episode is called."""
 
 
 @lru_cache(maxsize=256)
@@ -55,14 +55,14 @@ def observation_pieces(observation: Observation, keys: Keys) -> Pieces:
     chosen = [key for key in (observation if keys is None else keys) if key in observation]
     pieces: list[bytes | memoryview] = [_map_head(len(chosen))]
     for key in chosen:
-        pieces.append(_packed_key(key))
+        pieces.append(packed_name(key))
         pieces += pack_pieces(observation[key])
     return tuple(pieces)
 
 
 def size_of(part: Part) -> int:
     """Return the bytes of a part."""
-    return len(part) if isinstance(part, bytes) else sum([len(piece) for piece in part])
+    return len(part) if isinstance(part, bytes) else sum(map(len, part))
 
 
 def joined(part: Part) -> bytes:
@@ -75,15 +75,16 @@ def map_of(parts: Parts) -> bytes:
     return b''.join(pieces_of(parts))
 
 
-def pieces_of(parts: Parts) -> Iterator[bytes | memoryview]:
-    """Iterate over what, one after another, makes a map of keys and their packed values."""
-    yield _map_head(len(parts))
+def pieces_of(parts: Parts) -> list[bytes | memoryview]:
+    """List what, one after another, makes a map of keys and their packed values."""
+    pieces: list[bytes | memoryview] = [_map_head(len(parts))]
     for key, value in parts.items():
-        yield _packed_key(key)
+        pieces.append(packed_name(key))
         if isinstance(value, bytes):
-            yield value
+            pieces.append(value)
         else:
-            yield from value
+            pieces += value
+    return pieces
 
 
 def list_of(parts: Iterable[bytes]) -> bytes:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 import logging
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
-from seq_harness.client.framing import Framer
+from seq_harness.client.framing import frame
 from seq_harness.client.opening import opened
 from seq_harness.client.refusals import handshake_error
 from seq_harness.client.transport import (
@@ -22,6 +21,7 @@ from seq_harness.client.transport import (
     ConnectionLost,
     HandshakeRefused,
 )
+from seq_harness.contract.websocket import BINARY, Cutter, FIN, TEXT
 from websockets.client import ClientProtocol
 from websockets.exceptions import (
     InvalidState,
@@ -39,6 +39,15 @@ CLOSE_S = 1.0
 CHUNK_BYTES = 1 << 16
 """The most that is received at once."""
 
+DATA = (Opcode.BINARY, Opcode.TEXT, Opcode.CONT)
+"""The kinds of frames that messages are made of."""
+
+WHOLE = (FIN | BINARY, FIN | TEXT)
+"""How a frame begins that is a whole message."""
+
+HEAD_END = b'\r\n\r\n'
+"""What ends the head of an answer in HTTP."""
+
 PROGRESS_S = 10.0
 """How often whoever waits for a message is told that none came yet."""
 
@@ -54,8 +63,7 @@ class AnswerTooLong(ConnectionLost):
     """The peer sent more than is read, and the connection was closed for it."""
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """One message of the peer, put together from its frames."""
 
     data: bytes
@@ -76,19 +84,21 @@ class PlainWebsocket:
     from any thread; `is_open` also answers the peer's pings while nobody uses the connection.
     """
 
-    def __init__(self, channel: Channel, protocol: ClientProtocol) -> None:
+    def __init__(self, channel: Channel, protocol: ClientProtocol, most_bytes: int) -> None:
         self._channel = channel
-        self._protocol = protocol
+        self._protocol = protocol  # of the handshake, control frames and fragments
         self._using = threading.Lock()  # held by the one thread that uses the connection
-        self._frames: deque[Frame] = deque()  # received, and not looked at; under _using
-        self._framer = Framer()  # under _using
+        self._messages: deque[Message] = deque()  # received, and not looked at; under _using
+        self._fragments: list[Frame] = []  # of a message that is not whole yet; under _using
+        self._cutter = Cutter(most_bytes)  # under _using
 
     @property
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
         if self._using.acquire(blocking=False):
             try:
-                self._catch_up()
+                if self._protocol.state is not State.OPEN or self._channel.has_news:
+                    self._catch_up()
             finally:
                 self._using.release()
         return self._protocol.state is State.OPEN
@@ -115,12 +125,12 @@ class PlainWebsocket:
         """
         self.send_pieces((message,), deadline_s)
 
-    def send_pieces(self, pieces: Iterable[bytes | memoryview], deadline_s: float) -> None:
+    def send_pieces(self, pieces: Sequence[bytes | memoryview], deadline_s: float) -> None:
         """Send a binary message as `send` does, of what one after another makes it."""
         try:
             if self._protocol.state is not State.OPEN:
                 raise InvalidState(f'the connection is {self._protocol.state.name}')
-            self._channel.send((self._framer.frame(pieces),), deadline_s)
+            self._channel.send(frame(pieces), deadline_s)
         except (WebSocketException, OSError) as error:
             self.abort()
             raise ConnectionLost(self._told(error), sent=False) from error
@@ -139,7 +149,7 @@ class PlainWebsocket:
         """
         began_s = time.monotonic()
         try:
-            while not any(frame.fin for frame in self._frames):
+            while not self._messages:
                 self._wait_on(began_s, deadline_s, waiting)
         except TimeoutError:
             self.abort()
@@ -149,7 +159,7 @@ class PlainWebsocket:
         except (WebSocketException, OSError) as error:
             lost = AnswerTooLong if self._is_too_long(error) else ConnectionLost
             raise lost(self._told(error), sent=True) from error
-        return self._next_message()
+        return self._messages.popleft()
 
     def exchange(
         self, message: bytes, within_s: float, cancel: Cancel, waiting: Waiting | None = None
@@ -195,8 +205,9 @@ class PlainWebsocket:
             request.headers[name] = value
         self._protocol.send_request(request)
         self._flush(until_s)
+        head = b''
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
-            self._read_on(until_s)
+            head = self._read_head(head, until_s)
         error = self._protocol.handshake_exc
         if error is not None:
             raise handshake_error(endpoint, error) from error
@@ -220,15 +231,6 @@ class PlainWebsocket:
                 raise
             waiting(time.monotonic() - began_s)
 
-    def _next_message(self) -> Message:
-        pieces: list[bytes] = []
-        is_text = self._frames[0].opcode is Opcode.TEXT
-        while True:
-            frame = self._frames.popleft()
-            pieces.append(bytes(frame.data))
-            if frame.fin:
-                return Message(pieces[0] if len(pieces) == 1 else b''.join(pieces), is_text)
-
     def _closed(self) -> WebSocketException:
         """See a close through, and return what it says."""
         deadline_s = time.monotonic() + CLOSE_S
@@ -238,25 +240,61 @@ class PlainWebsocket:
         self._lose()
         return self._protocol.close_exc
 
+    def _read_head(self, before: bytes, deadline_s: float) -> bytes:
+        """Receive more of the answer to the handshake, and return its head so far."""
+        received = self._channel.receive(CHUNK_BYTES, deadline_s)
+        head = before + received
+        end = head.find(HEAD_END)
+        behind = len(head) - (end + len(HEAD_END)) if end >= 0 else 0
+        split = max(0, len(received) - behind)
+        if split or not received:
+            self._hand_over(received[:split])
+        if self._protocol.state is State.OPEN:
+            self._take(received[split:])
+        elif split < len(received):
+            self._hand_over(received[split:])  # the body of a refusal
+        return head
+
     def _read_on(self, deadline_s: float) -> None:
         """Receive what comes next, and send what it calls for."""
         received = self._channel.receive(CHUNK_BYTES, deadline_s)
+        if received:
+            self._take(received)
+        else:
+            self._hand_over(received)
+        self._flush(deadline_s)
+
+    def _take(self, received: bytes) -> None:
+        """Take whole messages as they are; the protocol reads and answers all else."""
+        for came in self._cutter.cut(received):
+            is_open = self._protocol.state is State.OPEN
+            is_message = came.first in WHOLE and came.is_whole and not came.is_masked
+            if is_open and is_message and not self._fragments:
+                self._messages.append(Message(came.data, came.first == FIN | TEXT))
+            else:
+                self._hand_over(came.raw)
+
+    def _hand_over(self, received: bytes) -> None:
+        """Let the protocol read what came, or that nothing will come any more."""
         if received:
             self._protocol.receive_data(received)
         else:
             self._protocol.receive_eof()
         for event in self._protocol.events_received():
-            # The protocol itself answers pings and closes.
-            if isinstance(event, Frame) and event.opcode in (
-                Opcode.BINARY,
-                Opcode.TEXT,
-                Opcode.CONT,
-            ):
-                self._frames.append(event)
-        self._flush(deadline_s)
+            if isinstance(event, Frame) and event.opcode in DATA:
+                self._fragments.append(event)
+                if event.fin:
+                    self._join()
+
+    def _join(self) -> None:
+        """Put a message together from its frames."""
+        frames, self._fragments = self._fragments, []
+        data = b''.join([bytes(frame.data) for frame in frames])
+        self._messages.append(Message(data, frames[0].opcode is Opcode.TEXT))
 
     def _flush(self, deadline_s: float) -> None:
-        self._channel.send(self._protocol.data_to_send(), deadline_s)
+        if pieces := self._protocol.data_to_send():
+            self._channel.send(pieces, deadline_s)
 
     def _catch_up(self) -> None:
         """Take note of what came while nobody waited: a ping, a close, an answer too late."""
@@ -332,7 +370,8 @@ def _connected(
         max_size=endpoint.max_message_bytes,
         logger=wire_log,
     )
-    socket = PlainWebsocket(dial(endpoint, deadline_s), protocol)
+    channel = dial(endpoint, deadline_s)
+    socket = PlainWebsocket(channel, protocol, endpoint.max_message_bytes)
     try:
         socket.shake_hands(endpoint, headers, deadline_s)
         if socket.subprotocol != subprotocol:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from seq_harness.contract.limits import MAX_STREAM_BYTES, MAX_STREAM_FRAMES
 from seq_harness.contract.obs_schedule import Keys
@@ -104,8 +105,7 @@ class Post:
         return sum(len(payload) for _, payload in self.frames)
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """How an act names its observation to the worker."""
 
     generation: int

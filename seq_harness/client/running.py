@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 import threading
 
 from seq_harness.client.cancel import Cancel
@@ -26,8 +25,7 @@ class Running:
         with self._lock:
             return self._closed
 
-    @contextmanager
-    def act(self) -> Iterator[Cancel]:
+    def act(self) -> _ActBlock:
         """
         Run an act within the block; what it gives is set when the act is given up.
 
@@ -37,18 +35,7 @@ class Running:
             The episode is closed.
 
         """
-        with self._lock:
-            if self._closed:
-                raise Retired('the episode is closed')
-            self._act = cancel = Cancel()
-        try:
-            yield cancel
-        finally:
-            with self._lock:
-                self._act = None
-                is_last = self._closed
-            if is_last:
-                self._let_go()
+        return _ActBlock(self)
 
     def retire(self) -> None:
         """Give up the act that goes on, if one does (R56)."""
@@ -66,3 +53,32 @@ class Running:
             act.set()
         elif is_first:
             self._let_go()
+
+    def _begin(self) -> Cancel:
+        with self._lock:
+            if self._closed:
+                raise Retired('the episode is closed')
+            self._act = cancel = Cancel()
+        return cancel
+
+    def _end(self) -> None:
+        with self._lock:
+            self._act = None
+            is_last = self._closed
+        if is_last:
+            self._let_go()
+
+
+class _ActBlock:
+    """The block inside which an act runs."""
+
+    __slots__ = ('_running',)
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def __enter__(self) -> Cancel:
+        return self._running._begin()
+
+    def __exit__(self, *raised: object) -> None:
+        self._running._end()

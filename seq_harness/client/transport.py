@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from seq_harness.client.cancel import Cancel
 
@@ -45,8 +44,7 @@ class AnswerTimedOut(Exception):
     """No answer came in time; the connection is closed, so that it cannot come late."""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What a worker answered."""
 
     status: int

@@ -147,24 +147,24 @@ class Uploader:
             with self._lock:
                 self._stream.own(number, kept)
 
-    def wait_clear(self, within_s: float, cancel: Cancel) -> bool:
-        """Wait until the act may go out; False when it may not by then, or `cancel` was set."""
-        if not self._posts:
-            return True
+    def ask(self, within_s: float, cancel: Cancel) -> Question | None:
+        """
+        Return how the act names itself, as it goes out.
+
+        None when what it depends on did not get through in time, or `cancel` was set.
+        """
         with self._lock:
-            if self._stream.clear():
-                return True
+            if not self._posts or self._stream.clear():
+                return self._ask()
         with cancel.calling(self._wake), self._lock:
             self._landed.wait_for(
                 lambda: self._stream.clear() or cancel.is_set() or self._closing, within_s
             )
-            return self._stream.clear()
+            return self._ask() if self._stream.clear() else None
 
-    def ask(self) -> Question:
-        """Return how the act names itself, as it goes out."""
-        with self._lock:
-            self._touched = True
-            return self._stream.ask()
+    def _ask(self) -> Question:
+        self._touched = True
+        return self._stream.ask()
 
     def returned(self, number: int) -> None:
         """Note that the act is not under way any more, and may go again."""

@@ -54,10 +54,13 @@ class Judgement:
     """The first observation that the worker lacks, as it counts."""
 
 
+ANSWERED = Judgement(Verdict.ANSWERED)
+
+
 def judge(reply: Reply) -> Judgement:
     """Say what an answer to an act means."""
     if reply.ok:
-        return Judgement(Verdict.ANSWERED)
+        return ANSWERED
     # An answer's body names the worker process beside what the contract's error holds.
     fields = {name: reply.body[name] for name in ErrorBody.model_fields if name in reply.body}
     error = read_error(reply.status, fields)

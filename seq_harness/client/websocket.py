@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from functools import lru_cache
 import time
 
 from seq_harness.client.cancel import Cancel
@@ -93,23 +93,28 @@ def open_websocket(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Webso
 
 def _request(
     number: int, method: str, parts: Parts, request_id: str | None
-) -> Iterator[bytes | memoryview]:
-    body = {**parts}
-    if request_id is not None:
-        body[wire.KEY_REQUEST_ID] = pack(request_id)
-    head = {wire.KEY_ID: pack(number), wire.KEY_METHOD: pack(method), wire.KEY_BODY: b''}
-    yield from pieces_of(head)
-    yield from pieces_of(body)
+) -> list[bytes | memoryview]:
+    body = parts if request_id is None else {**parts, wire.KEY_REQUEST_ID: pack(request_id)}
+    before, behind = _around_number(method)
+    return [before, pack(number), behind, *pieces_of(body)]
+
+
+@lru_cache(maxsize=16)
+def _around_number(method: str) -> tuple[bytes, bytes]:
+    """Return what of a request stands before its number, and between that and its body."""
+    whole = pack({wire.KEY_ID: 0, wire.KEY_METHOD: method, wire.KEY_BODY: None})
+    before = 1 + len(pack(wire.KEY_ID))
+    return whole[:before], whole[before + 1 : -1]
 
 
 def _read(message: Message) -> tuple[int, Reply]:
     if message.is_text:
         raise MsgpackError('it is text, and answers are binary')
     answer = unpack(message.data, writable=True)
-    if isinstance(answer, Mapping):
+    if isinstance(answer, dict):
         number, status = answer.get(wire.KEY_ID), answer.get(wire.KEY_STATUS)
         body = answer.get(wire.KEY_BODY)
-        if isinstance(number, int) and isinstance(status, int) and isinstance(body, Mapping):
+        if isinstance(number, int) and isinstance(status, int) and isinstance(body, dict):
             said = body.get(wire.KEY_INSTANCE)
             return number, Reply(status, body, said if isinstance(said, str) else None)
     raise MsgpackError('it holds no id, status and body')

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 import math
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,12 @@ from seq_harness.contract.limits import MAX_DIMENSIONS
 
 Array = npt.NDArray[Any]
 
-_MARKERS = frozenset(
+MARKERS = frozenset(
     marker for name in ('nd', '__ndarray__', '__npgeneric__') for marker in (name, name.encode())
 )
 """A map that holds none of these stands for itself."""
 
+_ARRAY_FIELDS = frozenset((b'nd', b'type', b'kind', b'shape', b'data'))
 _NUMBERS = 'biufc'
 _CARRIED = _NUMBERS + 'SUMm'
 _TYPE = re.compile(
@@ -65,6 +66,23 @@ def scalar_to_map(scalar: np.generic) -> dict[bytes, Any]:
     return {b'nd': False, b'type': _type_of(scalar.dtype), b'data': scalar.tobytes()}
 
 
+def plain_array(fields: Mapping[Any, Any]) -> Array | None:
+    """
+    Return the array that a map stands for which `array_to_map` laid out; None for any other map.
+
+    Raises
+    ------
+    ValueError, TypeError, ArithmeticError, MemoryError
+        Its type, shape and data do not make one; mostly an `ArrayRefused`.
+
+    """
+    if fields.get(b'nd') is not True or fields.get(b'kind') != b'':
+        return None
+    if fields.keys() != _ARRAY_FIELDS:
+        return None
+    return _array(fields[b'type'], fields[b'shape'], fields[b'data'])
+
+
 def map_to_value(fields: Mapping[Any, Any]) -> Any:
     """
     Return the array or scalar that a decoded map stands for, or the map itself.
@@ -78,7 +96,7 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
         The map claims to be an array, and its type, shape and data do not make one.
 
     """
-    if _MARKERS.isdisjoint(fields):
+    if MARKERS.isdisjoint(fields):
         return fields
     try:
         return _read(fields)
@@ -89,10 +107,6 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
 
 
 def _read(fields: Mapping[Any, Any]) -> Any:
-    if len(fields) == 5 and fields.get(b'nd') is True and fields.get(b'kind') == b'':
-        type_name, shape, data = fields.get(b'type'), fields.get(b'shape'), fields.get(b'data')
-        if type_name is not None and shape is not None and data is not None:
-            return _array(type_name, shape, data)
     marker = _field(fields, 'nd')
     if marker is True and _holds(fields, 'type', 'shape', 'data'):
         if _field(fields, 'kind') not in (None, b'', ''):
@@ -120,8 +134,9 @@ def _array(type_name: Any, shape: Any, data: Any) -> Array:
     dtype = _dtype(type_name)
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
         raise ArrayRefused(f'a shape is a list of at most {MAX_DIMENSIONS} lengths')
-    if not all(type(length) is int and length >= 0 for length in shape):
-        raise ArrayRefused(f'the lengths of a shape are ints, 0 or more, got {shape!r:.200}')
+    for length in shape:
+        if type(length) is not int or length < 0:
+            raise ArrayRefused(f'the lengths of a shape are ints, 0 or more, got {shape!r:.200}')
     if not isinstance(data, bytes):
         raise ArrayRefused(f"an array's data are bytes, got {type(data).__name__}")
     expected = math.prod(shape) * dtype.itemsize
@@ -130,7 +145,7 @@ def _array(type_name: Any, shape: Any, data: Any) -> Array:
             f'an array of shape {shape} and type {dtype.str} has {expected} bytes of data, got '
             f'{len(data)}'
         )
-    array: Array = np.ndarray(tuple(shape), dtype, buffer=data)
+    array: Array = np.ndarray(tuple(shape), dtype, data)
     return array
 
 
@@ -149,18 +164,22 @@ def _scalar(dtype: np.dtype[Any], data: Any) -> Any:
 
 
 def _dtype(name: Any) -> np.dtype[Any]:
-    if isinstance(name, bytes):
-        name = name.decode('ascii')
-    if not isinstance(name, str) or not _TYPE.fullmatch(name):
-        raise ArrayRefused(f"an array's type is one such as '<f4', got {name!r:.80}")
-    return _dtype_of(name)
+    if isinstance(name, str):
+        return _dtype_of(name)
+    return _dtype_of(name.decode('ascii')) if isinstance(name, bytes) else _refuse_type(name)
 
 
 @lru_cache(maxsize=256)
 def _dtype_of(name: str) -> np.dtype[Any]:
+    if not _TYPE.fullmatch(name):
+        _refuse_type(name)
     dtype = np.dtype(name)
     _check_carried(dtype)
     return dtype
+
+
+def _refuse_type(name: Any) -> NoReturn:
+    raise ArrayRefused(f"an array's type is one such as '<f4', got {name!r:.80}")
 
 
 @lru_cache(maxsize=256)
@@ -179,5 +198,6 @@ def _check_carried(dtype: np.dtype[Any]) -> None:
 
 def _data_of(array: Array) -> memoryview | bytes:
     if array.dtype.kind in _NUMBERS and array.size:
-        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        whole = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        return whole.data.cast('B')
     return array.tobytes()

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 import struct
-from typing import Any
+from typing import Any, NoReturn
 
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
-from seq_harness.contract.arrays import array_to_map, map_to_value, scalar_to_map
-from seq_harness.contract.limits import MAX_CONTAINERS, MAX_DEPTH, most_values
+from seq_harness.contract.arrays import (
+    array_to_map,
+    map_to_value,
+    MARKERS,
+    plain_array,
+    scalar_to_map,
+)
+from seq_harness.contract.limits import MAX_CONTAINERS, MAX_DEPTH, MAX_VALUES, most_values
 
 _LEAVES = frozenset({type(None), bool, int, float, str, bytes})
+_UNREADABLE = (
+    *(ValueError, TypeError, ArithmeticError, MemoryError, RecursionError),
+    msgpack.UnpackException,
+)
+"""What decoding a body raises that holds no value."""
+
 _SENT_KEYS = (str, bytes, int)
 
 
@@ -47,7 +59,8 @@ def pack_as(value: Any, numpy_to_map: Callable[[Any], dict[bytes, Any]]) -> byte
         As `pack`.
 
     """
-    _check(value, 0)
+    if type(value) not in _LEAVES:
+        _check(value, 0)
     try:
         packed: bytes = msgpack.Packer(default=numpy_to_map).pack(value)
     except MsgpackError:
@@ -57,13 +70,9 @@ def pack_as(value: Any, numpy_to_map: Callable[[Any], dict[bytes, Any]]) -> byte
     return packed
 
 
-LARGE_BYTES = 4096
-"""From how many bytes on an array's data are worth a piece of their own."""
-
-
 def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
     """
-    Encode one value as `pack` does, in pieces; a large array's data are not copied.
+    Encode one value as `pack` does, in pieces; the data of an array are not copied.
 
     Raises
     ------
@@ -71,19 +80,21 @@ def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
         As `pack`.
 
     """
-    if isinstance(value, np.ndarray) and LARGE_BYTES <= value.nbytes < 2**32:
-        try:
-            fields = array_to_map(value)
-        except ValueError as error:
-            raise MsgpackError(f'the value cannot be sent: {error}') from error
-        return _array_head(fields[b'type'], value.shape, value.nbytes), fields[b'data']
-    return (pack(value),)
+    if not isinstance(value, np.ndarray) or value.nbytes >= 2**32:
+        return (pack(value),)
+    try:
+        fields = array_to_map(value)
+    except ValueError as error:
+        raise MsgpackError(f'the value cannot be sent: {error}') from error
+    return _array_head(fields[b'type'], value.shape, value.nbytes), fields[b'data']
 
 
 @lru_cache(maxsize=256)
 def _array_head(type_name: str, shape: tuple[int, ...], nbytes: int) -> bytes:
     fields = {b'nd': True, b'type': type_name, b'kind': b'', b'shape': list(shape), b'data': None}
     head: bytes = msgpack.packb(fields)[:-1]
+    if nbytes < 2**8:
+        return head + struct.pack('!BB', 0xC4, nbytes)
     length = ('!BH', 0xC5) if nbytes < 2**16 else ('!BI', 0xC6)
     return head + struct.pack(*length, nbytes)
 
@@ -104,11 +115,9 @@ def unpack(body: bytes | bytearray | memoryview, *, writable: bool = False) -> A
 
     """
     try:
-        value = _decoded(body, writable, SHORT_LIST)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        value = _unpack_checked(body, writable)
-    _check(value, 0, received=True)
-    return value
+        return _decoded(body, writable, SHORT_LIST)
+    except _UNREADABLE:
+        return _unpack_checked(body, writable)
 
 
 SHORT_LIST = 64
@@ -121,53 +130,79 @@ def _unpack_checked(body: bytes | bytearray | memoryview, writable: bool) -> Any
         return _decoded(body, writable, most_values(_check_whole(body)))
     except MsgpackError:
         raise
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+    except _UNREADABLE as error:
         raise MsgpackError(f'the body is no msgpack value: {error!r:.300}') from error
 
 
 def _decoded(body: bytes | bytearray | memoryview, writable: bool, longest: int) -> Any:
     # A list is allocated by the length that it declares; maps grow as their items come.
-    reader = _Reader(writable, most_values(memoryview(body).nbytes))
-    return msgpack.unpackb(
-        body,
-        strict_map_key=False,
-        object_hook=reader.read_map,
-        list_hook=reader.read_list,
-        max_array_len=longest,
-        max_map_len=reader.most,
+    nbytes = memoryview(body).nbytes
+    most = most_values(nbytes)
+    hooks = {}
+    if nbytes > min(MAX_CONTAINERS, MAX_VALUES):  # a shorter body cannot hold as many
+        counter = _Counter(most)
+        hooks = {'object_hook': counter.count_map, 'list_hook': counter.count_list}
+    value = msgpack.unpackb(
+        body, strict_map_key=False, max_array_len=longest, max_map_len=most, **hooks
     )
+    return value if type(value) in _LEAVES else _resolved(value, 0, writable)
 
 
-class _Reader:
-    """Turn each decoded container into what it stands for, and bound how much there is."""
+class _Counter:
+    """Bound how much a body holds, while it is decoded."""
 
-    def __init__(self, writable: bool, most: int) -> None:
-        self._writable = writable
-        self.most = most
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._values = 0
         self._containers = 0
 
-    def read_list(self, items: list[Any]) -> list[Any]:
+    def count_list(self, items: list[Any]) -> list[Any]:
         self._count(len(items))
         return items
 
-    def read_map(self, fields: dict[Any, Any]) -> Any:
+    def count_map(self, fields: dict[Any, Any]) -> dict[Any, Any]:
         self._count(2 * len(fields))
-        value = map_to_value(fields)
-        if value is fields or not self._writable or not isinstance(value, np.ndarray):
-            return value
-        return value.copy()
+        return fields
 
     def _count(self, values: int) -> None:
         self._containers += 1
         if self._containers > MAX_CONTAINERS:
             raise MsgpackError(f'a body holds at most {MAX_CONTAINERS} lists and maps')
         self._values += values
-        if self._values > self.most:
+        if self._values > self._most:
             raise MsgpackError(
-                f'a body of this length holds at most {self.most} values: send long lists of '
+                f'a body of this length holds at most {self._most} values: send long lists of '
                 'numbers as arrays'
             )
+
+
+def _resolved(value: Any, depth: int, writable: bool) -> Any:
+    """Check what was decoded, and return it with its arrays in place of the maps."""
+    if depth >= MAX_DEPTH and value:
+        _refuse_depth()
+    if type(value) is list:
+        if not _LEAVES.issuperset(map(type, value)):
+            for index, item in enumerate(value):
+                if type(item) not in _LEAVES:
+                    value[index] = _resolved(item, depth + 1, writable)
+        return value
+    if type(value) is not dict:
+        _check(value, depth)
+        return value
+    array = plain_array(value) if len(value) == 5 and depth < MAX_DEPTH - 1 else None
+    if array is None:
+        for key, item in value.items():
+            if type(key) not in _LEAVES:
+                _check_key(key, received=True)
+            if type(item) not in _LEAVES:
+                value[key] = _resolved(item, depth + 1, writable)
+        if MARKERS.isdisjoint(value):
+            return value
+        array = map_to_value(value)
+        if not isinstance(array, np.ndarray):
+            _check(array, depth, received=True)
+            return array
+    return array.copy() if writable else array
 
 
 def _check_whole(body: bytes | bytearray | memoryview) -> int:
@@ -186,12 +221,11 @@ def _check_whole(body: bytes | bytearray | memoryview) -> int:
 
 def _check(value: Any, depth: int, received: bool = False) -> None:
     """Refuse what lies too deep and what is of no carried type, without building anything."""
-    _check_depth(depth)
     if type(value) in _LEAVES:
         return
     if isinstance(value, dict):
-        if value:
-            _check_depth(depth + 1)
+        if depth >= MAX_DEPTH and value:
+            _refuse_depth()
         for key, item in value.items():
             if type(key) is not str:
                 _check_key(key, received)
@@ -216,7 +250,11 @@ def _check(value: Any, depth: int, received: bool = False) -> None:
 
 def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise MsgpackError(f'the value is nested more than {MAX_DEPTH} levels deep')
+        _refuse_depth()
+
+
+def _refuse_depth() -> NoReturn:
+    raise MsgpackError(f'the value is nested more than {MAX_DEPTH} levels deep')
 
 
 def _check_key(key: Any, received: bool) -> None:

@@ -73,8 +73,10 @@ def cast_params(
         A parameter was not declared, or its value is not allowed; the text names it.
 
     """
+    if not declared and not given:
+        return {}
     given = given or {}
-    unknown = sorted(set(given) - set(declared))
+    unknown = sorted(given.keys() - declared.keys())
     if unknown:
         raise ValueError(f'parameters {unknown} are not declared; known are {sorted(declared)}')
     values: dict[str, ParamValue] = {}

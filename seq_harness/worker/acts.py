@@ -18,6 +18,10 @@ KEPT_BYTES = 4 << 20
 """Bytes of those answers; the newest is always kept."""
 
 
+Waiter = Callable[[Reply], None]
+"""Takes the reply of an act, and raises nothing."""
+
+
 @dataclass(eq=False)
 class Act:
     """One act that was taken; belongs to the event loop."""
@@ -35,7 +39,25 @@ class Act:
     """Its course up to there, where it has to wait for anything; nobody else holds it."""
     withdrawn: bool = False
     """Whether it was given up; a request with its id is then a new act."""
-    _waiting: list[asyncio.Future[Reply]] = field(default_factory=list)
+    _waiting: list[Waiter] = field(default_factory=list)
+
+    def tell(self, waiter: Waiter) -> None:
+        """Hand the reply to `waiter` once there is one, which may be now."""
+        if self.reply is not None:
+            waiter(self.reply)
+        else:
+            self._waiting.append(waiter)
+
+    def forsake(self, waiter: Waiter) -> None:
+        """
+        Tell `waiter` nothing any more.
+
+        An act that nobody waits for and whose inference has not begun is given up.
+        """
+        if waiter in self._waiting:
+            self._waiting.remove(waiter)
+        if not self._waiting and self.reply is None:
+            self._withdraw()
 
     async def answered(self) -> Reply:
         """
@@ -44,27 +66,24 @@ class Act:
         Whoever is cancelled here no longer waits; an act that nobody waits for and whose inference
         has not begun is given up.
         """
-        if self.reply is not None:
-            return self.reply
-        waiter: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        try:
-            return await waiter
-        finally:
-            self._waiting.remove(waiter)
-            self.forsake()
+        answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
-    def forsake(self) -> None:
-        """Give the act up, unless somebody waits for it or its inference has begun."""
-        if not self._waiting and self.reply is None:
-            self._withdraw()
+        def waiter(reply: Reply) -> None:
+            if not answered.done():
+                answered.set_result(reply)
+
+        self.tell(waiter)
+        try:
+            return await answered
+        finally:
+            self.forsake(waiter)
 
     def settle(self, reply: Reply) -> None:
         """Give the reply to whoever waits, and let go of what was only needed to make it."""
         self.reply = reply
-        for waiter in self._waiting:
-            if not waiter.done():
-                waiter.set_result(reply)
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter(reply)
         self.ask.inputs = self.ask.plan = None
         self.job = self.let_go = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ def check_numbers(numbers: Iterable[int]) -> None:
 
 
 def _style(body: Any, bare: bool) -> int:
-    if isinstance(body, Mapping):
+    if isinstance(body, dict):
         if KEY_INPUTS in body:
             return VERSION_2
         if KEY_OBSERVATION in body:

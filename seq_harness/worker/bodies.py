@@ -62,16 +62,13 @@ class Bodies:
             if several
             else [Body(declaration.embodiment, declaration.action, declaration.observation)]
         )
+        self.only = self._bodies[0] if len(self._bodies) == 1 else None
+        """The one body there is; None where a client must choose."""
 
     @property
     def are_arms(self) -> bool:
         """Whether the policy follows the robot-arm preset."""
         return any(body.is_arm for body in self._bodies)
-
-    @property
-    def only(self) -> Body | None:
-        """Return the one body there is; None where a client must choose."""
-        return self._bodies[0] if len(self._bodies) == 1 else None
 
     def choose(self, embodiment: str | None) -> Body:
         """

@@ -69,7 +69,7 @@ class Cameras:
         return {**observation, **decoded} if decoded else observation
 
     def _frames(self, observation: Any) -> list[tuple[str, Camera, Any]]:
-        if not isinstance(observation, Mapping):
+        if not self._cameras or not isinstance(observation, Mapping):
             return []
         return [
             (key, camera, observation[key])

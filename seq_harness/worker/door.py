@@ -15,6 +15,8 @@ from seq_harness.worker.limits import Limits
 
 BACKLOG = 128
 
+HEAD_END = b'\r\n\r\n'
+
 AGAIN_S = 0.2
 """How long nobody is let in after the system had no room for one more."""
 
@@ -42,6 +44,7 @@ class _Guest:
     """Bytes that came since its last whole message."""
     entering: asyncio.Task[None] | None = None
     handler: Handler | None = None
+    counted: _Counted | None = None
     transport: asyncio.Transport | None = None
 
     def turn_out(self) -> None:
@@ -58,13 +61,18 @@ class _Counted(asyncio.Protocol):
     def __init__(self, handler: Handler, count: Callable[[int], None]) -> None:
         self._handler = handler
         self._count = count
+        self.take: Callable[[bytes], None] = handler.data_received
+        """Takes what arrives."""
+        self.ends_head = False
+        """Whether what arrived last ended with the head of a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         self._count(len(data))
-        self._handler.data_received(data)
+        self.ends_head = data.endswith(HEAD_END)
+        self.take(data)
 
     def eof_received(self) -> bool | None:
         return self._handler.eof_received()
@@ -152,6 +160,12 @@ class Door:
             self._arrived -= guest.arrived
             guest.arrived = 0
 
+    def divert(self, handler: Handler, take: Callable[[bytes], None]) -> None:
+        """Let `take` have what arrives from now on, unless the handler has some of it already."""
+        guest = self._by_handler.get(handler)
+        if guest is not None and guest.counted is not None and guest.counted.ends_head:
+            guest.counted.take = take
+
     def _count(self, guest: _Guest, nbytes: int) -> None:
         guest.arrived += nbytes
         self._arrived += nbytes
@@ -198,7 +212,8 @@ class Door:
         def handler() -> Handler:
             guest.handler = self._make()
             self._by_handler[guest.handler] = guest
-            return _Counted(guest.handler, partial(self._count, guest))
+            guest.counted = _Counted(guest.handler, partial(self._count, guest))
+            return guest.counted
 
         loop = asyncio.get_running_loop()
         patience_s = self._limits.stranger_s if self._tls is not None else None

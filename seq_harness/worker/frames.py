@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq_harness.contract.obs_schedule import keeps_from, picks, Schedule
 
@@ -12,8 +11,7 @@ BEFORE_FIRST = -1
 """The number that stands for no observation: before the first act, or nothing held."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One numbered observation, and the bytes that it is counted as."""
 
     number: int
@@ -50,9 +48,15 @@ class EpisodeFrames:
         """Return those of `frames` that are not held yet and can still be read, each once."""
         fresh: dict[int, Frame] = {}
         for frame in frames:
-            if self._takes(frame.number):
+            if self.takes(frame.number):
                 fresh.setdefault(frame.number, frame)
         return list(fresh.values())
+
+    def takes(self, number: int) -> bool:
+        """Tell whether an observation of this number is not held yet and can still be read."""
+        if number < self.floor or number in self.held:
+            return False
+        return number not in self.skipped or number > self.last_act
 
     def new_skips(self, numbers: Iterable[int]) -> set[int]:
         """Return those of `numbers` that are not known yet."""
@@ -122,11 +126,6 @@ class EpisodeFrames:
         for passed in [n for n in self.held if n < self.floor]:
             self.nbytes -= self.held.pop(passed).nbytes
         self.skipped = {n for n in self.skipped if n >= self.floor}
-
-    def _takes(self, number: int) -> bool:
-        if number < self.floor or number in self.held:
-            return False
-        return number not in self.skipped or number > self.last_act
 
     def _first_gap(self, steps: Iterable[int], lowest: int, number: int) -> int | None:
         for step in steps:

@@ -25,6 +25,12 @@ TOOK: web.AppKey[Callable[[asyncio.Protocol], None]] = web.AppKey('took')
 """Told of each connection whose message, or body, was read whole."""
 
 
+DIVERT: web.AppKey[Callable[[asyncio.Protocol, Callable[[bytes], None]], None]] = web.AppKey(
+    'divert'
+)
+"""Lets a function have what arrives on a connection, in place of the library."""
+
+
 class Routes:
     """The routes of a worker's own plane."""
 

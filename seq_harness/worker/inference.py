@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import contextlib
-from dataclasses import dataclass
 import logging
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from seq_harness.contract.errors import ErrorCode, Rejected, TransportError
 from seq_harness.contract.msgpack import MsgpackError, pack
@@ -52,8 +51,7 @@ class UnreadableFrame(Rejected):
         self.number = number
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """What one act is to be given."""
 
     inputs: Any

@@ -98,6 +98,8 @@ class Policy:
         embodiment: str | None,
     ) -> Any:
         """Run one inference; raise whatever the policy raises."""
+        if not self.takes:
+            return self._served.infer(inputs)
         offered = {
             'seed': seed,
             'params': dict(params),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import json
 import logging
 import time
 import traceback
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
@@ -62,8 +61,7 @@ class Seldom(logging.Filter):
         return True
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A status and the msgpack of a body; made on any thread, read by any other."""
 
     status: int

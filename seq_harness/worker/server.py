@@ -15,7 +15,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import code_of_status, ErrorCode, Rejected, TransportError
 from seq_harness.worker.door import Door
 from seq_harness.worker.gateway import Gateway
-from seq_harness.worker.http import respond, Routes, TOOK
+from seq_harness.worker.http import DIVERT, respond, Routes, TOOK
 from seq_harness.worker.openpi import health, is_upgrade, no_upgrade, OpenpiConnection
 from seq_harness.worker.reply import Seldom
 from seq_harness.worker.service import Worker
@@ -95,6 +95,7 @@ class Server:
             middlewares=[self._guard], client_max_size=worker.limits.message_bytes
         )
         app[TOOK] = self._took
+        app[DIVERT] = self._divert
         app.on_response_prepare.append(self._sign)
         app.router.add_get(wire.WS_PATH, self._websocket)
         app.router.add_get(wire.OPENPI_PATH, self._openpi)
@@ -173,6 +174,10 @@ class Server:
     def _took(self, handler: asyncio.Protocol) -> None:
         if self._door is not None:
             self._door.took(handler)
+
+    def _divert(self, handler: asyncio.Protocol, take: Callable[[bytes], None]) -> None:
+        if self._door is not None:
+            self._door.divert(handler, take)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-import contextlib
 from functools import partial
 import logging
 from typing import Any
@@ -140,13 +139,13 @@ class Serving:
             raise Rejected(str(error)) from None
 
     def _check_place(self, ask: Ask, nbytes: int) -> None:
-        waiting = sum(act.nbytes for act in self._acts)
+        waiting = sum([act.nbytes for act in self._acts])
         if len(self._acts) >= self._limits.acts or waiting + nbytes > self._limits.act_bytes:
             raise Overloaded(
                 f'{len(self._acts)} acts of {waiting} bytes wait for the policy already'
             )
-        other = self._episodes.other_than(ask.episode_id)
-        if self.loaded.declaration.own_episodes and other is not None:
+        alone = self.loaded.declaration.own_episodes
+        if alone and self._episodes.other_than(ask.episode_id) is not None:
             raise Overloaded('the policy serves one episode at a time, and another one is open')
         if ask.number == 0 and ask.episode_id is not None:
             self._episodes.find_again(ask.episode_id)
@@ -163,12 +162,14 @@ class Serving:
     def _enter(self, ask: Ask, session: str) -> OpenEpisode:
         if ask.episode_id is None:
             return self._episodes.loose(session)
-        keeps_own = self._reads_past and ask.number is not None and ask.carries_own
-        own = self._frame(ask.number or 0, ask.inputs) if keeps_own else None
+        own = None
+        # Of a policy that only observes, a later act hands over what this one does not get to.
+        if self.loaded.reads_past and ask.number is not None and ask.carries_own:
+            own = self._frame(ask.number, ask.inputs)
         try:
             self._store.begin_act(ask.episode_id)
-            if ask.number is not None and ask.carries_own:
-                self._store.take(ask.episode_id, own or Frame(ask.number, None, 0))
+            if own is not None:
+                self._store.take(ask.episode_id, own)
         except OverLimit as error:
             self._store.end_act(ask.episode_id)
             raise _no_room(error) from None
@@ -221,8 +222,10 @@ class Serving:
         loop = asyncio.get_running_loop()
 
         def done(outcome: Reply | Exception) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            try:
                 loop.call_soon_threadsafe(self._done, act, episode, number, outcome)
+            except RuntimeError:
+                return  # the loop is closed by now
 
         act.job = self._thread.start(partial(_outcome, job), done)
 
@@ -233,10 +236,11 @@ class Serving:
         if not isinstance(outcome, Reply):
             self._refuse(act, episode, outcome)
             return
+        act.settle(outcome)
         count_answered(episode.policy_side)
         if number is not None and not episode.ended:
             self._store.serve(episode.policy_side.id, number)
-        self._settle(act, episode, outcome, final=True)
+        self._put_away(act, episode)
 
     def _refuse(self, act: Act, episode: OpenEpisode, error: Exception) -> None:
         """Answer why an act failed; what is not the policy's last word may be asked again."""
@@ -246,13 +250,13 @@ class Serving:
                 self._store.drop(episode.policy_side.id, error.number)
         elif isinstance(error, TransportError):
             final = act.job is not None and not error.body().retryable
-        reply = refuse(self._instance, error, self._debug, act.ask.request_id)
-        self._settle(act, episode, reply, final)
-
-    def _settle(self, act: Act, episode: OpenEpisode, reply: Reply, final: bool) -> None:
-        act.settle(reply)
+        act.settle(refuse(self._instance, error, self._debug, act.ask.request_id))
         if not final:
             episode.acts.forget(act)
+        self._put_away(act, episode)
+
+    def _put_away(self, act: Act, episode: OpenEpisode) -> None:
+        """Let go of an act that was answered, and give the turn on."""
         episode.acts.trim()
         self._leave(act, episode)
         episode.turn.give()
@@ -314,8 +318,10 @@ class Serving:
             _check_open(episode)
 
     def _check_order(self, ask: Ask, episode: OpenEpisode) -> None:
+        if not self._reads_past or ask.number is None:
+            return
         last = self._store.last_act(episode.policy_side.id)
-        if self._reads_past and ask.number is not None and ask.number <= last:
+        if ask.number <= last:
             raise TransportError(
                 ErrorCode.CONFLICT,
                 f'the act at observation {ask.number} comes after the one at {last}, and what it '

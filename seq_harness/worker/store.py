@@ -75,7 +75,8 @@ class FrameStore:
         episode = self._episodes.get(episode_id) or self._fresh()
         if numbers:
             fresh, fresh_skips = episode.frames.new(frames), episode.frames.new_skips(skips)
-            self._make_room(episode_id, episode.frames, fresh, fresh_skips)
+            nbytes = sum(frame.nbytes for frame in fresh)
+            self._make_room(episode_id, episode.frames, len(fresh), nbytes, len(fresh_skips))
             self._open(episode_id, episode)
             episode.frames.count_from(min(numbers))
             self._add(episode.frames, fresh, fresh_skips)
@@ -94,10 +95,12 @@ class FrameStore:
 
         """
         episode = self._episodes.get(episode_id) or self._fresh()
-        fresh = episode.frames.new([own])
-        self._make_room(episode_id, episode.frames, fresh, set())
-        self._open(episode_id, episode)
-        self._add(episode.frames, fresh, set())
+        if episode.frames.takes(own.number):
+            self._make_room(episode_id, episode.frames, 1, own.nbytes)
+            self._open(episode_id, episode)
+            episode.frames.add(own)
+        else:
+            self._open(episode_id, episode)
 
     def begin_act(self, episode_id: str) -> None:
         """
@@ -200,12 +203,14 @@ class FrameStore:
         self._episodes[episode_id] = episode
 
     def _make_room(
-        self, episode_id: str, frames: EpisodeFrames, fresh: list[Frame], skips: set[int]
+        self, episode_id: str, frames: EpisodeFrames, fresh: int, nbytes: int, skips: int = 0
     ) -> None:
-        nbytes, limits = sum(frame.nbytes for frame in fresh), self._limits
-        _check('observations', len(frames.held), len(fresh), limits.stream_frames)
-        _check('skipped numbers', len(frames.skipped), len(skips), limits.skipped)
-        _check('bytes of observations', frames.nbytes, nbytes, limits.stream_bytes)
+        limits = self._limits
+        _check('observations', len(frames.held), fresh, limits.stream_frames)
+        if skips:
+            _check('skipped numbers', len(frames.skipped), skips, limits.skipped)
+        if nbytes:
+            _check('bytes of observations', frames.nbytes, nbytes, limits.stream_bytes)
         while nbytes and self.nbytes + nbytes > limits.worker_bytes:
             if not self._end_longest_idle(but=episode_id):
                 raise OverLimit(

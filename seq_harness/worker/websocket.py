@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 import contextlib
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 import logging
 from typing import Any
 
 from aiohttp import web, WSCloseCode, WSMsgType
 from seq_harness.contract import wire
 from seq_harness.contract.errors import Overloaded
-from seq_harness.contract.msgpack import MsgpackError, pack, unpack
+from seq_harness.contract.msgpack import pack, unpack
+from seq_harness.contract.websocket import head_of
 from seq_harness.worker.acts import Act
 from seq_harness.worker.ask import Caller
-from seq_harness.worker.http import took
+from seq_harness.worker.http import DIVERT, TOOK
+from seq_harness.worker.inlet import Inlet
 from seq_harness.worker.reply import Reply
 from seq_harness.worker.service import Worker
 
@@ -28,8 +31,25 @@ CALLER = Caller(refills=True)
 log = logging.getLogger('seq_harness.worker')
 
 
+@dataclass(eq=False)
+class _Asked:
+    """One act that a connection asked for, and what takes its reply."""
+
+    act: Act
+    number: int
+    answered: Callable[[_Asked, Reply], None]
+
+    def __call__(self, reply: Reply) -> None:
+        self.answered(self, reply)
+
+
 class Connection:
-    """One websocket, read by one task; every act has a task that answers it."""
+    """
+    One websocket: a message is taken as it arrives, and an act answered as its inference ends.
+
+    While an answer waits to go out, what comes waits with the library, which lets the peer feel
+    it; one task reads that.
+    """
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -41,59 +61,98 @@ class Connection:
             # The library refuses what reaches its limit; a message may be exactly as long as ours.
             max_msg_size=worker.limits.message_bytes + 1,
         )
-        self._answering: set[asyncio.Task[None]] = set()
+        self._transport: asyncio.Transport | None = None
+        self._asked: set[_Asked] = set()
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse[Any]:
         """Read and answer messages until either side closes."""
         await self._socket.prepare(request)
+        self._transport = request.transport
+        self._note_taken = partial(request.app[TOOK], request.protocol)
+        inlet = Inlet(request.protocol, self._worker.limits.message_bytes, self._take)
+        request.app[DIVERT](request.protocol, inlet.arrived)
         try:
             async for message in self._socket:
-                took(request)
+                self._note_taken()
+                inlet.returned()
                 if message.type is WSMsgType.BINARY:
-                    await self._take(message.data)
+                    await self._answer(message.data)
                 elif message.type is WSMsgType.TEXT:
                     await self._close(WSCloseCode.UNSUPPORTED_DATA, 'messages are binary msgpack')
         finally:
-            for task in self._answering:
+            for task in self._sending:
                 task.cancel()
+            for asked in self._asked:
+                asked.act.forsake(asked)
         return self._socket
 
     async def going_away(self) -> None:
         """Tell the peer that the worker shuts down."""
         await self._close(WSCloseCode.GOING_AWAY, 'the worker shuts down')
 
-    async def _take(self, data: bytes) -> None:
+    def _take(self, data: bytes) -> bool:
+        """Take a message, unless it is none, or another one's answer waits to go out."""
+        if self._sending or self._socket.closed:
+            return False
         try:
-            message = unpack(data)
-            number, method, body = _request(message)
-        except (MsgpackError, ValueError) as error:
+            number, method, body = _request(unpack(data))
+        except ValueError:
+            return False
+        self._note_taken()
+        answer = self._begin(number, method, body, len(data))
+        if answer is not None:
+            self._send_at_once(number, answer)
+        return True
+
+    async def _answer(self, data: bytes) -> None:
+        """Take a message that the library returned."""
+        try:
+            number, method, body = _request(unpack(data))
+        except ValueError as error:
             await self._close(WSCloseCode.INVALID_TEXT, str(error))
             return
+        answer = self._begin(number, method, body, len(data))
+        if answer is not None:
+            await self._send(number, answer)
+
+    def _begin(self, number: int, method: str, body: Any, nbytes: int) -> Reply | None:
+        """Do what a message asks; return the answer where it is there already."""
         if method != wire.ACT:
-            await self._send(number, self._worker.answer(method, body, CALLER))
-        elif len(self._answering) >= self._worker.limits.connection_requests:
-            busy = Overloaded(f'{len(self._answering)} acts of this connection wait already')
-            await self._send(number, self._worker.refuse(busy))
-        else:
-            self._answer(number, self._worker.take(body, len(data), CALLER))
+            return self._worker.answer(method, body, CALLER)
+        under_way = len(self._asked) + len(self._sending)
+        if under_way >= self._worker.limits.connection_requests:
+            busy = Overloaded(f'{under_way} acts of this connection wait already')
+            return self._worker.refuse(busy)
+        act = self._worker.take(body, nbytes, CALLER)
+        if isinstance(act, Reply):
+            return act
+        asked = _Asked(act, number, self._answered)
+        self._asked.add(asked)
+        act.tell(asked)
+        return None
 
-    def _answer(self, number: int, act: Act | Reply) -> None:
-        task = asyncio.create_task(self._answer_act(number, act))
-        self._answering.add(task)
-        task.add_done_callback(partial(self._answered, act))
+    def _answered(self, asked: _Asked, reply: Reply) -> None:
+        self._asked.discard(asked)
+        self._send_at_once(asked.number, reply)
 
-    def _answered(self, act: Act | Reply, task: asyncio.Task[None]) -> None:
-        self._answering.discard(task)
-        if isinstance(act, Act) and task.cancelled():
-            act.forsake()  # the connection ended before anybody waited for it
-
-    async def _answer_act(self, number: int, act: Act | Reply) -> None:
-        await self._send(number, await self._worker.reply(act))
+    def _send_at_once(self, number: int, reply: Reply) -> None:
+        """Send without a task, unless what was sent before has not gone out yet."""
+        transport = self._transport
+        if transport is None or transport.is_closing() or self._socket.closed:
+            return  # whoever is gone by now asks again on another connection
+        if transport.get_write_buffer_size():
+            task = asyncio.create_task(self._send(number, reply))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+            return
+        pieces = _pieces(number, reply)
+        head = head_of(sum(map(len, pieces)), masked=False)
+        transport.write(b''.join((head, *pieces)))
 
     async def _send(self, number: int, reply: Reply) -> None:
-        # Whoever is gone by now asks again on another connection.
         with contextlib.suppress(ConnectionError):
-            await self._socket.send_bytes(_message(number, reply))
+            await self._socket.send_bytes(b''.join(_pieces(number, reply)))
 
     async def _close(self, code: WSCloseCode, reason: str) -> None:
         with contextlib.suppress(ConnectionError):
@@ -101,7 +160,7 @@ class Connection:
 
 
 def _request(message: Any) -> tuple[int, str, Any]:
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         raise ValueError(f'a request is a map, got {type(message).__name__}')
     number, method = message.get(wire.KEY_ID), message.get(wire.KEY_METHOD)
     if not isinstance(number, int) or isinstance(number, bool) or not isinstance(method, str):
@@ -109,7 +168,15 @@ def _request(message: Any) -> tuple[int, str, Any]:
     return number, method, message.get(wire.KEY_BODY)
 
 
-def _message(number: int, reply: Reply) -> bytes:
+def _pieces(number: int, reply: Reply) -> tuple[bytes, ...]:
     """Put an answer together around its packed body, the three entries of one map."""
-    head = pack({wire.KEY_ID: number, wire.KEY_STATUS: reply.status, wire.KEY_BODY: None})
-    return head[:-1] + reply.body
+    before, behind = _around_number(reply.status)
+    return before, pack(number), behind, reply.body
+
+
+@lru_cache(maxsize=64)
+def _around_number(status: int) -> tuple[bytes, bytes]:
+    """Return what of an answer stands before its number, and between that and its body."""
+    whole = pack({wire.KEY_ID: 0, wire.KEY_STATUS: status, wire.KEY_BODY: None})
+    before = 1 + len(pack(wire.KEY_ID))
+    return whole[:before], whole[before + 1 : -1]

@@ -139,6 +139,26 @@ def test_a_policy_that_observes_is_handed_what_no_act_carries_in_order() -> None
     assert second == {'seen': ['o0', 'o1', 'o3'], 'own': 'o5'}
 
 
+def test_a_policy_that_observes_is_handed_what_a_failed_act_carried() -> None:
+    class Observes:
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
+
+        def observe(self, inputs: Any) -> None:
+            self.seen.append(inputs)
+
+        def infer(self, inputs: Any) -> Any:
+            if inputs == 'o1':
+                raise ValueError('not this one')
+            return {'seen': self.seen, 'own': inputs}
+
+    with serving(Observes()) as client:
+        client.act('o0', episode_id='e', seq=0)
+        assert client.act('o1', episode_id='e', seq=1).code == 'policy_error'
+        outputs = client.act('o2', episode_id='e', seq=2).outputs
+    assert outputs == {'seen': ['o1'], 'own': 'o2'}
+
+
 def test_observations_over_the_limit_are_refused_for_good() -> None:
     with serving(every(), Limits(stream_frames=2)) as client:
         client.observe('e', {0: 1, 1: 1})
