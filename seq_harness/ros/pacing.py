@@ -313,8 +313,8 @@ class PacedThread:
             self._pacer.sleep_until(self._round(), self._prepare)
 
     def _request(self) -> str:
-        granted = request_fifo(self._rt_priority)
-        if granted.startswith('SCHED_FIFO') or self._niceness >= 0:
-            return granted
+        fifo = request_fifo(self._rt_priority)
+        if fifo.granted or self._niceness >= 0:
+            return fifo.text
         niceness = max(NICEST, self._niceness - BEFORE_OTHERS)
-        return f'{granted}; niceness {request_more(niceness)}'
+        return f'{fifo.text}; niceness {request_more(niceness).text}'

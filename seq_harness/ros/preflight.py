@@ -23,7 +23,7 @@ from seq_harness.ros.preflight_hardware import HardwareCheck
 from seq_harness.ros.preflight_inputs import clock_findings, InputCheck, status_findings
 from seq_harness.ros.process import keep_large_blocks
 from seq_harness.ros.robot_description import bounded_by_description
-from seq_harness.ros.scheduling import request_fifo
+from seq_harness.ros.scheduling import Grant, request_fifo, request_niceness
 from seq_harness.ros.spinning import spin
 from seq_harness.settings import Settings
 
@@ -49,7 +49,7 @@ def check(node: Node, settings: Settings, watch_s: float) -> list[Finding]:
     found += safety_findings(node, settings)
     found += controller_findings(node, settings)
     found += worker_findings(settings, snapshot)
-    found += process_findings(settings['rt_priority'])
+    found += process_findings(settings['rt_priority'], settings['niceness'])
     hardware.close()
     for each in checks:
         each.close()
@@ -149,17 +149,26 @@ def observation_findings(
             yield ok(f'input {item.name}', f'as the policy counts now: {shown}')
 
 
-def process_findings(rt_priority: int) -> Iterator[Finding]:
+def process_findings(rt_priority: int, niceness: int) -> Iterator[Finding]:
     """Say what the system grants to the process of the harness."""
-    granted: list[str] = []
-    asking = threading.Thread(target=lambda: granted.append(request_fifo(rt_priority)))
+    answers: list[Grant] = []
+
+    def ask() -> None:  # on a thread of its own, which ends with what it was granted
+        answers.append(request_fifo(rt_priority))
+        answers.append(request_niceness(niceness))
+
+    asking = threading.Thread(target=ask)
     asking.start()
     asking.join()
-    said = granted[0] if granted else 'unknown'
-    if said.startswith('SCHED_FIFO') or rt_priority == 0:
-        yield ok('scheduling', said)
+    fifo, nicer = answers
+    if fifo.granted or rt_priority == 0:
+        yield ok('scheduling', fifo.text)
     else:
-        yield warning('scheduling', said, 'grant it, or set rt_priority to 0')
+        yield warning('scheduling', fifo.text, 'grant it, or set rt_priority to 0')
+    if nicer.granted or niceness == 0:
+        yield ok('niceness', nicer.text if niceness else 'as it is (niceness is 0)')
+    else:
+        yield warning('niceness', nicer.text, 'grant it, or set niceness to 0')
     if keep_large_blocks():
         yield ok('malloc', 'keeps blocks of the size of camera frames')
     else:

@@ -50,7 +50,7 @@ class Process:
     def favour(self, niceness: int) -> None:
         """Ask for that niceness for the threads that start from now on; 0 asks for none."""
         if niceness:
-            self.facts['niceness'] = request_niceness(niceness)
+            self.facts['niceness'] = request_niceness(niceness).text
 
     def finish(self, reason: str, status: int) -> None:
         """Let `run` return `status`; from any thread. The first reason to end holds."""

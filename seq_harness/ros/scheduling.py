@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 import os
 import sys
+from typing import NamedTuple
 
 KEPT_S = 0.003
 """The switch interval while the interpreter is kept: longer than that lasts."""
@@ -12,50 +13,60 @@ KEPT_S = 0.003
 NICEST = -20
 
 
-def request_fifo(priority: int) -> str:
-    """Ask for SCHED_FIFO for the calling thread; return what was granted, for people."""
+class Grant(NamedTuple):
+    """What the system answered."""
+
+    granted: bool
+    text: str
+    """The same for people, with what would help where it refused."""
+
+
+def request_fifo(priority: int) -> Grant:
+    """Ask for SCHED_FIFO for the calling thread; a priority of 0 asks for nothing."""
     if priority == 0:
-        return 'normal (rt_priority is 0)'
+        return Grant(granted=False, text='normal (rt_priority is 0)')
     try:
         # Threads that this one starts are not to inherit it: they would hold it up.
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(0, policy, os.sched_param(priority))
     except (OSError, AttributeError) as error:
-        return (
-            f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '
-            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        return Grant(
+            granted=False,
+            text=f'normal: SCHED_FIFO {priority} was refused ({error}); grant rtprio in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints',
         )
-    return f'SCHED_FIFO {priority}'
+    return Grant(granted=True, text=f'SCHED_FIFO {priority}')
 
 
-def request_more(niceness: int) -> str:
+def request_more(niceness: int) -> Grant:
     """
-    Ask for a niceness for the calling thread alone; return what was granted.
+    Ask for a niceness for the calling thread alone.
 
     Threads that it starts get the usual one, as those of a thread with SCHED_FIFO do.
     """
-    said = request_niceness(niceness)
-    if said == str(niceness):
+    answer = request_niceness(niceness)
+    if answer.granted:
         with suppress(OSError, AttributeError):
             policy = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
             os.sched_setscheduler(0, policy, os.sched_param(0))
-    return said
+    return answer
 
 
-def request_niceness(niceness: int) -> str:
+def request_niceness(niceness: int) -> Grant:
     """
-    Ask for a niceness for the calling thread, and those it starts; return what was granted.
+    Ask for a niceness for the calling thread, and those it starts.
 
     A thread that the system puts aside while it has the interpreter holds up the setpoint.
     """
     try:
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
     except OSError as error:
-        return (
-            f'as it was: {niceness} was refused ({error}); grant nice in '
-            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints'
+        return Grant(
+            granted=False,
+            text=f'as it was: {niceness} was refused ({error}); grant nice in '
+            '/etc/security/limits.d or CAP_SYS_NICE for punctual setpoints',
         )
-    return str(niceness)
+    return Grant(granted=True, text=str(niceness))
 
 
 class Interpreter:

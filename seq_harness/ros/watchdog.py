@@ -122,7 +122,7 @@ class Watchdog(Node):
 
     def _look(self) -> None:
         if self._scheduling is None:
-            self._scheduling = request_fifo(self._rt_priority)
+            self._scheduling = request_fifo(self._rt_priority).text
         now_ns = time.monotonic_ns()
         if self._vigil.look(now_ns) is Watch.HOLDING:
             self._zero(now_ns)

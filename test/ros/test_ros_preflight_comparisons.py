@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,13 +95,32 @@ def test_the_server_of_an_action_is_named_or_missed(kind: str, served: bool) -> 
     )
 
 
-@pytest.mark.parametrize('rt_priority', [0, 20])
-def test_what_the_system_grants_to_the_process_is_said(rt_priority: int) -> None:
-    scheduling, malloc = process_findings(rt_priority)
-    granted = rt_priority == 0 or scheduling.said.startswith('SCHED_FIFO')
-    assert scheduling.severity is (Severity.OK if granted else Severity.WARNING)
-    assert granted or scheduling.remedy
+@pytest.mark.parametrize(('rt_priority', 'niceness'), [(0, 0), (20, -10)])
+def test_what_the_system_grants_to_the_process_is_said(rt_priority: int, niceness: int) -> None:
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    *asked, malloc = process_findings(rt_priority, niceness)
+    assert [finding.subject for finding in asked] == ['scheduling', 'niceness']
+    for finding in asked:
+        refused = 'was refused' in finding.said
+        assert finding.severity is (Severity.WARNING if refused else Severity.OK)
+        assert bool(finding.remedy) == refused
     assert malloc.subject == 'malloc'
+    assert os.getpriority(os.PRIO_PROCESS, 0) == usual, 'asking is to change nothing'
+
+
+def test_what_the_system_refuses_to_the_process_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*args: object) -> None:
+        raise PermissionError('not for you')
+
+    monkeypatch.setattr(os, 'sched_setscheduler', refuse)
+    monkeypatch.setattr(os, 'setpriority', refuse)
+    scheduling, niceness, _ = process_findings(20, -10)
+    for finding in (scheduling, niceness):
+        assert finding.severity is Severity.WARNING
+        assert 'not for you' in finding.said
+        assert finding.remedy
 
 
 def test_profiles_that_cannot_be_read_are_named(tmp_path: Path) -> None:

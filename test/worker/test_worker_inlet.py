@@ -134,6 +134,19 @@ def talk(**limits: int) -> Iterator[tuple[Talk, Noting]]:
         yield Talk(raw), policy
 
 
+@contextmanager
+def impatient(policy: Any, sent: bytes) -> Iterator[Talk]:
+    """Connect to a worker, and send in one piece with the handshake."""
+    with warm(policy) as url:
+        host, port = url.split('/')[2].split(':')
+        with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as raw:
+            raw.sendall(HANDSHAKE + sent)
+            answer = b''
+            while b'\r\n\r\n' not in answer:
+                answer += raw.recv(4096)
+            yield Talk(raw, answer.partition(b'\r\n\r\n')[2])
+
+
 def test_messages_in_one_piece_are_answered_in_order_and_pings_between_them() -> None:
     with talk() as (talking, policy):
         talking.say(asking(0) + PING + asking(1) + asking(2))
@@ -174,19 +187,11 @@ def test_what_is_half_there_when_fragments_begin_is_read_too() -> None:
 
 
 def test_a_client_that_does_not_wait_for_the_handshake_is_answered() -> None:
-    policy = Noting()
-    with warm(policy) as url:
-        host, port = url.split('/')[2].split(':')
-        with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as raw:
-            third = asking(2)
-            raw.sendall(HANDSHAKE + asking(0) + asking(1) + third[:11])
-            answer = b''
-            while b'\r\n\r\n' not in answer:
-                answer += raw.recv(4096)
-            talking = Talk(raw, answer.partition(b'\r\n\r\n')[2])
-            assert talking.answers(2) == [0, 1]
-            talking.say(third[11:])
-            assert talking.answers(1) == [2]
+    third, policy = asking(2), Noting()
+    with impatient(policy, asking(0) + asking(1) + third[:11]) as talking:
+        assert talking.answers(2) == [0, 1]
+        talking.say(third[11:])
+        assert talking.answers(1) == [2]
     assert policy.asked == [0, 1, 2]
 
 
@@ -251,22 +256,13 @@ def bare(data: bytes) -> bytes:
 
 
 def test_a_frame_within_the_message_of_an_impatient_client_is_no_frame() -> None:
-    policy = Noting()
-    with warm(policy) as url:
-        host, port = url.split('/')[2].split(':')
-        with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as raw:
-            hidden = asking(9)
-            whole = bare(act(0, hidden=hidden))
-            before, behind = whole.partition(hidden)[::2]
-            raw.sendall(HANDSHAKE + before)
-            answer = b''
-            while b'\r\n\r\n' not in answer:
-                answer += raw.recv(4096)
-            talking = Talk(raw, answer.partition(b'\r\n\r\n')[2])
-            talking.say(hidden + behind)
-            assert talking.answers(1) == [0]
-            talking.say(asking(1))
-            assert talking.answers(1) == [1]
+    hidden, policy = asking(9), Noting()
+    before, behind = bare(act(0, hidden=hidden)).partition(hidden)[::2]
+    with impatient(policy, before) as talking:
+        talking.say(hidden + behind)
+        assert talking.answers(1) == [0]
+        talking.say(asking(1))
+        assert talking.answers(1) == [1]
     assert policy.asked == [0, 1]
 
 

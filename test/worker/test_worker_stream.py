@@ -119,17 +119,22 @@ def test_an_act_reads_only_after_the_one_before_it_in_its_episode() -> None:
         assert client.receive(second).outputs['inputs']['steps'] == [1, 2]
 
 
+class Observes:
+    """Tells what it was handed beside an act; fails on one input."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def observe(self, inputs: Any) -> None:
+        self.seen.append(inputs)
+
+    def infer(self, inputs: Any) -> Any:
+        if inputs == 'bad':
+            raise ValueError('not this one')
+        return {'seen': self.seen, 'own': inputs}
+
+
 def test_a_policy_that_observes_is_handed_what_no_act_carries_in_order() -> None:
-    class Observes:
-        def __init__(self) -> None:
-            self.seen: list[Any] = []
-
-        def observe(self, inputs: Any) -> None:
-            self.seen.append(inputs)
-
-        def infer(self, inputs: Any) -> Any:
-            return {'seen': self.seen, 'own': inputs}
-
     with serving(Observes()) as client:
         client.observe('e', {1: 'o1', 0: 'o0'})
         first = client.act('o2', episode_id='e', seq=2).outputs
@@ -140,23 +145,11 @@ def test_a_policy_that_observes_is_handed_what_no_act_carries_in_order() -> None
 
 
 def test_a_policy_that_observes_is_handed_what_a_failed_act_carried() -> None:
-    class Observes:
-        def __init__(self) -> None:
-            self.seen: list[Any] = []
-
-        def observe(self, inputs: Any) -> None:
-            self.seen.append(inputs)
-
-        def infer(self, inputs: Any) -> Any:
-            if inputs == 'o1':
-                raise ValueError('not this one')
-            return {'seen': self.seen, 'own': inputs}
-
     with serving(Observes()) as client:
         client.act('o0', episode_id='e', seq=0)
-        assert client.act('o1', episode_id='e', seq=1).code == 'policy_error'
+        assert client.act('bad', episode_id='e', seq=1).code == 'policy_error'
         outputs = client.act('o2', episode_id='e', seq=2).outputs
-    assert outputs == {'seen': ['o1'], 'own': 'o2'}
+    assert outputs == {'seen': ['bad'], 'own': 'o2'}
 
 
 def test_observations_over_the_limit_are_refused_for_good() -> None:
