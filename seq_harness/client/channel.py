@@ -8,11 +8,10 @@ from contextlib import suppress
 import hashlib
 import hmac
 from http.client import HTTPConnection
+import math
 import select
 import socket
 import ssl
-import struct
-import sys
 import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -45,13 +44,13 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._closed = False
-        # A wait that the system itself ends takes one call in place of three.
-        self._system_waits = sys.platform == 'linux' and not isinstance(sock, ssl.SSLSocket)
-        self._waits_s = {socket.SO_RCVTIMEO: 0.0, socket.SO_SNDTIMEO: 0.0}
-        if self._system_waits:
-            sock.settimeout(None)
-        self._poller = select.poll()
-        self._poller.register(sock, select.POLLIN)
+        self._secured = isinstance(sock, ssl.SSLSocket)  # which waits by itself
+        if not self._secured:
+            sock.setblocking(False)
+        self._readable, self._writable, self._news = select.poll(), select.poll(), select.poll()
+        self._readable.register(sock, select.POLLIN)
+        self._writable.register(sock, select.POLLOUT)
+        self._news.register(sock, select.POLLIN)
 
     def send(self, pieces: Sequence[bytes | memoryview], deadline_s: float) -> None:
         """
@@ -65,18 +64,16 @@ class Channel:
             The connection ended.
 
         """
-        secured = isinstance(self._sock, ssl.SSLSocket)  # which takes one piece at a time
-        left = [memoryview(piece) for piece in ((b''.join(pieces),) if secured else pieces)]
+        # TLS takes one piece at a time.
+        left = [memoryview(piece) for piece in ((b''.join(pieces),) if self._secured else pieces)]
         while left:
-            self._wait(socket.SO_SNDTIMEO, min(STALL_S, _left_s(deadline_s)))
-            try:
-                sent = self._sock.send(left[0]) if secured else self._sock.sendmsg(left)
-            except BlockingIOError:
-                raise TimeoutError('nothing more could be sent in time') from None
+            sent = self._send_some(left, deadline_s)
             while left and sent >= len(left[0]):
                 sent -= len(left.pop(0))
-            if sent:
+            if left:
                 left[0] = left[0][sent:]
+                if time.monotonic() >= deadline_s:
+                    raise TimeoutError('not all could be sent in time')
 
     def receive(self, most: int, deadline_s: float) -> bytes:
         """
@@ -90,36 +87,47 @@ class Channel:
             The connection ended otherwise.
 
         """
-        self._wait(socket.SO_RCVTIMEO, _left_s(deadline_s))
-        try:
-            return self._sock.recv(most)
-        except BlockingIOError:
-            raise TimeoutError('nothing came in time') from None
+        while True:
+            self._await_bytes(deadline_s)
+            try:
+                return self._sock.recv(most)
+            except BlockingIOError:
+                continue  # what woke us is gone again
 
     def receive_into(self, buffer: memoryview, deadline_s: float) -> int:
         """Receive into a buffer; raises as `receive` does."""
-        self._wait(socket.SO_RCVTIMEO, _left_s(deadline_s))
-        try:
-            return self._sock.recv_into(buffer)
-        except BlockingIOError:
-            raise TimeoutError('nothing came in time') from None
+        while True:
+            self._await_bytes(deadline_s)
+            try:
+                return self._sock.recv_into(buffer)
+            except BlockingIOError:
+                continue
 
-    def _wait(self, option: int, longest_s: float) -> None:
-        """Let the next call wait for so long, to `SHORTEST_S`."""
-        if not self._system_waits:
-            self._sock.settimeout(longest_s)
-        elif abs(longest_s - self._waits_s[option]) >= SHORTEST_S:
-            whole_s = int(longest_s)
-            time_value = struct.pack('@ll', whole_s, int((longest_s - whole_s) * 1e6))
-            self._sock.setsockopt(socket.SOL_SOCKET, option, time_value)
-            self._waits_s[option] = longest_s
+    def _await_bytes(self, deadline_s: float) -> None:
+        if self._secured:
+            self._sock.settimeout(_left_s(deadline_s))
+        elif not self._readable.poll(_left_ms(deadline_s)):
+            raise TimeoutError('nothing came in time')
+
+    def _send_some(self, pieces: list[memoryview], deadline_s: float) -> int:
+        """Send what goes out; wait `STALL_S` at the most until anything does."""
+        until_s = min(deadline_s, time.monotonic() + STALL_S)
+        if self._secured:
+            self._sock.settimeout(_left_s(until_s))
+            return self._sock.send(pieces[0])
+        while True:
+            try:
+                return self._sock.sendmsg(pieces)
+            except BlockingIOError:
+                if not self._writable.poll(_left_ms(until_s)):
+                    raise TimeoutError('nothing more could be sent in time') from None
 
     @property
     def has_news(self) -> bool:
         """Tell whether bytes, or the end of the connection, can be received at once."""
         if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
             return True
-        return self._closed or bool(self._poller.poll(0))
+        return self._closed or bool(self._news.poll(0))
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
@@ -214,3 +222,7 @@ def _find_dead_peers(sock: socket.socket) -> None:
 
 def _left_s(deadline_s: float) -> float:
     return max(SHORTEST_S, deadline_s - time.monotonic())
+
+
+def _left_ms(deadline_s: float) -> int:
+    return math.ceil(_left_s(deadline_s) * 1e3)

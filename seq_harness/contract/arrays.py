@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 import math
 import re
+import sys
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +20,12 @@ MARKERS = frozenset(
 )
 """A map that holds none of these stands for itself."""
 
-_ARRAY_FIELDS = frozenset((b'nd', b'type', b'kind', b'shape', b'data'))
+PLAIN_FIELDS = 5
+"""The fields that `array_to_map` gives an array."""
+
+WORD_BYTES = 8
+"""The widest numbers that a memoryview casts; numpy itself casts all."""
+
 _NUMBERS = 'biufc'
 _CARRIED = _NUMBERS + 'SUMm'
 _TYPE = re.compile(
@@ -76,11 +82,12 @@ def plain_array(fields: Mapping[Any, Any]) -> Array | None:
         Its type, shape and data do not make one; mostly an `ArrayRefused`.
 
     """
-    if fields.get(b'nd') is not True or fields.get(b'kind') != b'':
+    if len(fields) != PLAIN_FIELDS or fields.get(b'nd') is not True or fields.get(b'kind') != b'':
         return None
-    if fields.keys() != _ARRAY_FIELDS:
+    type_name, shape, data = fields.get(b'type'), fields.get(b'shape'), fields.get(b'data')
+    if type_name is None or shape is None or data is None:
         return None
-    return _array(fields[b'type'], fields[b'shape'], fields[b'data'])
+    return _array(type_name, shape, data)
 
 
 def map_to_value(fields: Mapping[Any, Any]) -> Any:
@@ -109,7 +116,8 @@ def map_to_value(fields: Mapping[Any, Any]) -> Any:
 def _read(fields: Mapping[Any, Any]) -> Any:
     marker = _field(fields, 'nd')
     if marker is True and _holds(fields, 'type', 'shape', 'data'):
-        if _field(fields, 'kind') not in (None, b'', ''):
+        kind = _field(fields, 'kind')
+        if not (kind is None or (isinstance(kind, (bytes, str)) and not kind)):
             raise ArrayRefused('a structured array is not carried: send its fields one by one')
         return _array(_field(fields, 'type'), _field(fields, 'shape'), _field(fields, 'data'))
     if marker is False and _holds(fields, 'type', 'data'):
@@ -146,7 +154,16 @@ def _array(type_name: Any, shape: Any, data: Any) -> Array:
             f'{len(data)}'
         )
     array: Array = np.ndarray(tuple(shape), dtype, data)
+    if dtype.kind == 'U' and data:
+        _check_text(array)
     return array
+
+
+def _check_text(array: Array) -> None:
+    """Refuse what no text holds, which numpy stumbles over when it is read."""
+    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if codes.max() > sys.maxunicode:
+        raise ArrayRefused(f'an array of text holds {codes.max():#x}, which is no character')
 
 
 def _scalar(dtype: np.dtype[Any], data: Any) -> Any:
@@ -198,6 +215,8 @@ def _check_carried(dtype: np.dtype[Any]) -> None:
 
 def _data_of(array: Array) -> memoryview | bytes:
     if array.dtype.kind in _NUMBERS and array.size:
-        whole = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-        return whole.data.cast('B')
+        whole = np.asarray(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+        if whole.dtype.isnative and whole.dtype.itemsize <= WORD_BYTES:
+            return whole.data.cast('B')
+        return whole.reshape(-1).view(np.uint8).data
     return array.tobytes()

@@ -70,9 +70,13 @@ def pack_as(value: Any, numpy_to_map: Callable[[Any], dict[bytes, Any]]) -> byte
     return packed
 
 
+LARGE_BYTES = 4096
+"""From how many bytes on the data of an array are worth not to be copied."""
+
+
 def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
     """
-    Encode one value as `pack` does, in pieces; the data of an array are not copied.
+    Encode one value as `pack` does, in pieces; a large array's data are not copied.
 
     Raises
     ------
@@ -86,7 +90,8 @@ def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
         fields = array_to_map(value)
     except ValueError as error:
         raise MsgpackError(f'the value cannot be sent: {error}') from error
-    return _array_head(fields[b'type'], value.shape, value.nbytes), fields[b'data']
+    data = fields[b'data'] if value.nbytes >= LARGE_BYTES else bytes(fields[b'data'])
+    return _array_head(fields[b'type'], value.shape, value.nbytes), data
 
 
 @lru_cache(maxsize=256)
@@ -160,9 +165,11 @@ class _Counter:
         self._count(len(items))
         return items
 
-    def count_map(self, fields: dict[Any, Any]) -> dict[Any, Any]:
+    def count_map(self, fields: dict[Any, Any]) -> Any:
         self._count(2 * len(fields))
-        return fields
+        # An array takes far less than its map, of which there may be many.
+        array = plain_array(fields)
+        return fields if array is None else array
 
     def _count(self, values: int) -> None:
         self._containers += 1
@@ -178,9 +185,9 @@ class _Counter:
 
 def _resolved(value: Any, depth: int, writable: bool) -> Any:
     """Check what was decoded, and return it with its arrays in place of the maps."""
-    if depth >= MAX_DEPTH and value:
-        _refuse_depth()
     if type(value) is list:
+        if depth >= MAX_DEPTH and value:
+            _refuse_depth()
         if not _LEAVES.issuperset(map(type, value)):
             for index, item in enumerate(value):
                 if type(item) not in _LEAVES:
@@ -188,8 +195,10 @@ def _resolved(value: Any, depth: int, writable: bool) -> Any:
         return value
     if type(value) is not dict:
         _check(value, depth)
-        return value
-    array = plain_array(value) if len(value) == 5 and depth < MAX_DEPTH - 1 else None
+        return value.copy() if writable and isinstance(value, np.ndarray) else value
+    if depth >= MAX_DEPTH and value:
+        _refuse_depth()
+    array = plain_array(value) if depth < MAX_DEPTH - 1 else None
     if array is None:
         for key, item in value.items():
             if type(key) not in _LEAVES:
@@ -199,10 +208,10 @@ def _resolved(value: Any, depth: int, writable: bool) -> Any:
         if MARKERS.isdisjoint(value):
             return value
         array = map_to_value(value)
-        if not isinstance(array, np.ndarray):
-            _check(array, depth, received=True)
-            return array
-    return array.copy() if writable else array
+        if array is value:
+            return value
+        _check(array, depth)
+    return array.copy() if writable and isinstance(array, np.ndarray) else array
 
 
 def _check_whole(body: bytes | bytearray | memoryview) -> int:

@@ -67,10 +67,13 @@ class _Counted(asyncio.Protocol):
         """Whether what arrived last ended with the head of a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
         self._handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         self._count(len(data))
+        if self._transport.is_closing():
+            return  # it was turned out, and nothing is done for it any more
         self.ends_head = data.endswith(HEAD_END)
         self.take(data)
 

@@ -170,6 +170,8 @@ class Serving:
             self._store.begin_act(ask.episode_id)
             if own is not None:
                 self._store.take(ask.episode_id, own)
+            elif ask.number is not None and ask.carries_own:
+                self._store.pass_by(ask.episode_id, ask.number)
         except OverLimit as error:
             self._store.end_act(ask.episode_id)
             raise _no_room(error) from None
@@ -236,11 +238,13 @@ class Serving:
         if not isinstance(outcome, Reply):
             self._refuse(act, episode, outcome)
             return
-        act.settle(outcome)
-        count_answered(episode.policy_side)
-        if number is not None and not episode.ended:
-            self._store.serve(episode.policy_side.id, number)
-        self._put_away(act, episode)
+        try:
+            act.settle(outcome)
+        finally:
+            count_answered(episode.policy_side)
+            if number is not None and not episode.ended:
+                self._store.serve(episode.policy_side.id, number)
+            self._put_away(act, episode)
 
     def _refuse(self, act: Act, episode: OpenEpisode, error: Exception) -> None:
         """Answer why an act failed; what is not the policy's last word may be asked again."""
@@ -250,10 +254,12 @@ class Serving:
                 self._store.drop(episode.policy_side.id, error.number)
         elif isinstance(error, TransportError):
             final = act.job is not None and not error.body().retryable
-        act.settle(refuse(self._instance, error, self._debug, act.ask.request_id))
-        if not final:
-            episode.acts.forget(act)
-        self._put_away(act, episode)
+        try:
+            act.settle(refuse(self._instance, error, self._debug, act.ask.request_id))
+        finally:
+            if not final:
+                episode.acts.forget(act)
+            self._put_away(act, episode)
 
     def _put_away(self, act: Act, episode: OpenEpisode) -> None:
         """Let go of an act that was answered, and give the turn on."""

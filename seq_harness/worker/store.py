@@ -102,6 +102,21 @@ class FrameStore:
         else:
             self._open(episode_id, episode)
 
+    def pass_by(self, episode_id: str, number: int) -> None:
+        """
+        Note the number of an observation that an act carries and that no other act reads.
+
+        Raises
+        ------
+        OverLimit
+            Too many numbers are noted already.
+
+        """
+        frames = self._episodes[episode_id].frames
+        if frames.takes(number):
+            self._make_room(episode_id, frames, 0, 0, skips=1)
+            frames.skipped.add(number)
+
     def begin_act(self, episode_id: str) -> None:
         """
         Note that an act of the episode is under way: until it ends, the episode is not idle.

@@ -1,7 +1,10 @@
 """What a body in msgpack may cost to read: no more than its length warrants."""
 
+import sys
 import tracemalloc
+from types import FrameType
 
+import numpy as np
 import pytest
 from seq_harness.contract import MsgpackError, pack, unpack
 
@@ -54,6 +57,34 @@ def test_what_a_short_body_declares_costs_little(head: bytes) -> None:
 )
 def test_a_list_whose_length_warrants_its_values_is_read(body: bytes) -> None:
     assert len(unpack(body)) >= 2**18
+
+
+def test_maps_that_look_like_arrays_are_each_walked_once() -> None:
+    body = b'\x81\xa2nd' * 60 + pack([{}] * 2000)
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == 'call'
+
+    sys.setprofile(count)
+    try:
+        unpack(body)
+    finally:
+        sys.setprofile(None)
+    assert calls < 10 * 2060
+
+
+def test_many_small_arrays_cost_no_more_than_arrays_do() -> None:
+    body = pack([np.zeros(8, np.float32)] * 20_000)
+    tracemalloc.start()
+    try:
+        arrays = unpack(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(arrays) == 20_000
+    assert peak < 4 * len(body)
 
 
 def test_the_width_that_a_text_claims_costs_nothing() -> None:

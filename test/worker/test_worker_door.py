@@ -254,6 +254,33 @@ def test_the_largest_of_too_many_half_sent_messages_gives_way() -> None:
             assert client.receive(1).outputs == bytes(1_000_000)
 
 
+def test_nothing_is_run_of_a_connection_that_is_turned_out() -> None:
+    ran: list[str] = []
+
+    class Notes:
+        def infer(self, inputs: Any) -> None:
+            ran.append(inputs['who'])
+
+    limits = Limits(message_bytes=1 << 20, arriving_bytes=0)
+    body = {'inputs': {'who': 'largest', 'image': bytes(1_000_000)}}
+    message = pack({'id': 1, 'method': 'act', 'body': body})
+    half = (limits.message_bytes * 2 - len(message)) // 2 + 1_000
+    with served(Notes(), limits=limits) as url, contextlib.ExitStack() as stack:
+        largest, *others = [stack.enter_context(client_of(url)) for _ in range(3)]
+        largest.connect()
+        for other in others:
+            begin(other, message, half)
+        rest = begin(largest, message, len(message) - 6_000)
+        with client_of(url) as asking:
+            for _ in range(10):  # a turn of the loop each, so that all that has arrived
+                asking.ask('ping', {})
+            largest.socket.socket.sendall(rest)
+            with pytest.raises(ConnectionClosed):
+                largest.socket.recv(PATIENCE_S)
+            asking.act({'who': 'another'})
+    assert ran == ['another']
+
+
 def test_a_body_that_is_half_sent_counts_as_a_message_does() -> None:
     limits = Limits(message_bytes=1 << 20, arriving_bytes=0)
     whole = post(b'7' * 1_000_000)

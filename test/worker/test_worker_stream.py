@@ -152,6 +152,28 @@ def test_a_policy_that_observes_is_handed_what_a_failed_act_carried() -> None:
     assert outputs == {'seen': ['bad'], 'own': 'o2'}
 
 
+class Fails:
+    """Reads its own observation alone; fails on one."""
+
+    def infer(self, inputs: Any) -> Any:
+        if inputs == 'bad':
+            raise ValueError('not this one')
+        return inputs
+
+
+def test_the_number_of_a_failed_act_is_known_and_nothing_stands_in_for_what_it_carried() -> None:
+    with serving(Fails()) as client:
+        assert client.act('bad', episode_id='e', seq=0).code == 'policy_error'
+        assert client.observe('e', {1: 'o1'}).body['through'] == 1
+        call = {'call': 'c', 'episode_id': 'e', 'seq': 2}
+        assert client.ask('act', call).outputs == 'o1'
+        assert client.act('bad', episode_id='f', seq=0).code == 'policy_error'
+        missing = client.ask('act', {'call': 'd', 'episode_id': 'f', 'seq': 1})
+        assert (missing.code, missing.reason) == ('conflict', 'frames_missing')
+        assert client.observe('f', {0: 'o0'}).body['through'] == 0
+        assert client.ask('act', {'call': 'e', 'episode_id': 'f', 'seq': 1}).outputs == 'o0'
+
+
 def test_observations_over_the_limit_are_refused_for_good() -> None:
     with serving(every(), Limits(stream_frames=2)) as client:
         client.observe('e', {0: 1, 1: 1})
