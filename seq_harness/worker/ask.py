@@ -12,9 +12,11 @@ from seq_harness.contract.errors import Rejected
 from seq_harness.contract.limits import MAX_EPISODE_ID
 from seq_harness.contract.wire import (
     KEY_CALL,
+    KEY_EPISODE_ID,
     KEY_INPUTS,
     KEY_OBSERVATION,
     KEY_REQUEST_ID,
+    KEY_SEQ,
 )
 from seq_harness.worker.reply import invalid
 
@@ -35,6 +37,8 @@ class _Ask(ActRequest):
 
 
 _FIELDS = tuple(_Ask.model_fields)
+USUAL_KEYS = 4
+"""The keys of an act as most are: inputs, episode_id, seq and request_id."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
 
     """
     style = _style(body, bare)
+    if style == VERSION_2 and _is_usual(body):
+        return _usual(body)
     fields = body if style != BARE else {KEY_INPUTS: body}
     known = {name: fields[name] for name in _FIELDS if name in fields}
     if style == VERSION_1:
@@ -105,6 +111,33 @@ def read_ask(body: Any, caller: Caller, bare: bool = False) -> Ask:
         embodiment=ask.embodiment,
         request_id=ask.request_id or caller.request_id,
         refills=caller.refills or (style != BARE and KEY_REQUEST_ID in fields),
+    )
+
+
+def _is_usual(fields: dict[Any, Any]) -> bool:
+    """Tell whether an act is one as most are, whose fields the model would take as they are."""
+    seq, episode_id = fields.get(KEY_SEQ), fields.get(KEY_EPISODE_ID)
+    request_id = fields.get(KEY_REQUEST_ID)
+    return (
+        len(fields) == USUAL_KEYS
+        and (type(seq) is int and 0 <= seq <= MAX_NUMBER)
+        and (type(episode_id) is str and 0 < len(episode_id) <= MAX_EPISODE_ID)
+        and (type(request_id) is str and 0 < len(request_id) <= MAX_REQUEST_ID)
+    )
+
+
+def _usual(fields: dict[Any, Any]) -> Ask:
+    return Ask(
+        style=VERSION_2,
+        inputs=fields[KEY_INPUTS],
+        seed=None,
+        episode_id=fields[KEY_EPISODE_ID],
+        params=None,
+        plan=None,
+        number=fields[KEY_SEQ],
+        embodiment=None,
+        request_id=fields[KEY_REQUEST_ID],
+        refills=True,
     )
 
 
