@@ -30,7 +30,8 @@ def read(sent: bytes) -> Frame:
 def test_a_frame_is_read_as_the_message_it_was_made_of(length: int) -> None:
     message = os.urandom(length)
     came = read(b''.join(frame([message])))
-    assert (came.fin, came.opcode, bytes(came.data)) == (True, Opcode.BINARY, message)
+    is_same = bytes(came.data) == message  # megabytes that differ are not to be shown
+    assert (came.fin, came.opcode, is_same) == (True, Opcode.BINARY, True)
 
 
 @settings(deadline=None)
