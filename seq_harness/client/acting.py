@@ -152,13 +152,12 @@ class Acting:
         return _Act(step, parts, self.request_id, cancel)
 
     def _until_answered(self, act: _Act) -> Any:
-        left_s = self._time_left_s(act)
         while True:
+            left_s = self._time_left_s(act)
             try:
                 return self._attempt(act)
             except _Again as again:
                 act.cancel.wait(min(again.wait_s, left_s))
-                left_s = self._time_left_s(act)
 
     def _attempt(self, act: _Act) -> Any:
         connection = self._connection(act)

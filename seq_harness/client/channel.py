@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 import hashlib
 import hmac
@@ -13,11 +13,14 @@ import select
 import socket
 import ssl
 import time
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.contract.wire import HEADER_PROXY_AUTHORIZATION
+
+T = TypeVar('T')
 
 STALL_S = 5.0
 """How long a send may make no progress at all before the connection counts as lost."""
@@ -47,10 +50,9 @@ class Channel:
         self._secured = isinstance(sock, ssl.SSLSocket)  # which waits by itself
         if not self._secured:
             sock.setblocking(False)
-        self._readable, self._writable, self._news = select.poll(), select.poll(), select.poll()
+        self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(sock, select.POLLIN)
         self._writable.register(sock, select.POLLOUT)
-        self._news.register(sock, select.POLLIN)
 
     def send(self, pieces: Sequence[bytes | memoryview], deadline_s: float) -> None:
         """
@@ -87,27 +89,22 @@ class Channel:
             The connection ended otherwise.
 
         """
-        while True:
-            self._await_bytes(deadline_s)
-            try:
-                return self._sock.recv(most)
-            except BlockingIOError:
-                continue  # what woke us is gone again
+        return self._once_readable(lambda: self._sock.recv(most), deadline_s)
 
     def receive_into(self, buffer: memoryview, deadline_s: float) -> int:
         """Receive into a buffer; raises as `receive` does."""
-        while True:
-            self._await_bytes(deadline_s)
-            try:
-                return self._sock.recv_into(buffer)
-            except BlockingIOError:
-                continue
+        return self._once_readable(lambda: self._sock.recv_into(buffer), deadline_s)
 
-    def _await_bytes(self, deadline_s: float) -> None:
-        if self._secured:
-            self._sock.settimeout(_left_s(deadline_s))
-        elif not self._readable.poll(_left_ms(deadline_s)):
-            raise TimeoutError('nothing came in time')
+    def _once_readable(self, receive: Callable[[], T], deadline_s: float) -> T:
+        while True:
+            if self._secured:
+                self._sock.settimeout(_left_s(deadline_s))
+            elif not self._readable.poll(_left_ms(deadline_s)):
+                raise TimeoutError('nothing came in time')
+            try:
+                return receive()
+            except BlockingIOError:
+                continue  # what woke us is gone again
 
     def _send_some(self, pieces: list[memoryview], deadline_s: float) -> int:
         """Send what goes out; wait `STALL_S` at the most until anything does."""
@@ -127,7 +124,7 @@ class Channel:
         """Tell whether bytes, or the end of the connection, can be received at once."""
         if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
             return True
-        return self._closed or bool(self._news.poll(0))
+        return self._closed or bool(self._readable.poll(0))
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""

@@ -21,7 +21,7 @@ from seq_harness.client.transport import (
     ConnectionLost,
     HandshakeRefused,
 )
-from seq_harness.contract.websocket import BINARY, Cutter, FIN, TEXT
+from seq_harness.contract.websocket import BINARY, Cutter, FIN, HEAD_END, TEXT
 from websockets.client import ClientProtocol
 from websockets.exceptions import (
     InvalidState,
@@ -44,9 +44,6 @@ DATA = (Opcode.BINARY, Opcode.TEXT, Opcode.CONT)
 
 WHOLE = (FIN | BINARY, FIN | TEXT)
 """How a frame begins that is a whole message."""
-
-HEAD_END = b'\r\n\r\n'
-"""What ends the head of an answer in HTTP."""
 
 PROGRESS_S = 10.0
 """How often whoever waits for a message is told that none came yet."""

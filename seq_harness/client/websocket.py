@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 import time
 
 from seq_harness.client.cancel import Cancel
@@ -11,6 +10,7 @@ from seq_harness.client.packing import pieces_of
 from seq_harness.client.plain_websocket import connected_websocket, Message, PlainWebsocket
 from seq_harness.client.transport import ConnectionLost, Parts, Reply
 from seq_harness.contract import wire
+from seq_harness.contract.envelope import around_number
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
 
 FORMATS = frozenset({wire.FORMAT_MSGPACK, wire.FORMAT_OBSERVE})
@@ -95,16 +95,8 @@ def _request(
     number: int, method: str, parts: Parts, request_id: str | None
 ) -> list[bytes | memoryview]:
     body = parts if request_id is None else {**parts, wire.KEY_REQUEST_ID: pack(request_id)}
-    before, behind = _around_number(method)
+    before, behind = around_number(wire.KEY_METHOD, method)
     return [before, pack(number), behind, *pieces_of(body)]
-
-
-@lru_cache(maxsize=16)
-def _around_number(method: str) -> tuple[bytes, bytes]:
-    """Return what of a request stands before its number, and between that and its body."""
-    whole = pack({wire.KEY_ID: 0, wire.KEY_METHOD: method, wire.KEY_BODY: None})
-    before = 1 + len(pack(wire.KEY_ID))
-    return whole[:before], whole[before + 1 : -1]
 
 
 def _read(message: Message) -> tuple[int, Reply]:

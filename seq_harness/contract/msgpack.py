@@ -202,7 +202,7 @@ def _resolved(value: Any, depth: int, writable: bool) -> Any:
     if array is None:
         for key, item in value.items():
             if type(key) not in _LEAVES:
-                _check_key(key, received=True)
+                _refuse_key(key)
             if type(item) not in _LEAVES:
                 value[key] = _resolved(item, depth + 1, writable)
         if MARKERS.isdisjoint(value):
@@ -228,7 +228,7 @@ def _check_whole(body: bytes | bytearray | memoryview) -> int:
     return int(size)
 
 
-def _check(value: Any, depth: int, received: bool = False) -> None:
+def _check(value: Any, depth: int) -> None:
     """Refuse what lies too deep and what is of no carried type, without building anything."""
     if type(value) in _LEAVES:
         return
@@ -236,16 +236,16 @@ def _check(value: Any, depth: int, received: bool = False) -> None:
         if depth >= MAX_DEPTH and value:
             _refuse_depth()
         for key, item in value.items():
-            if type(key) is not str:
-                _check_key(key, received)
+            if type(key) is not str and (isinstance(key, bool) or not isinstance(key, _SENT_KEYS)):
+                _refuse_key(key)
             if type(item) not in _LEAVES:
-                _check(item, depth + 1, received)
+                _check(item, depth + 1)
     elif isinstance(value, (list, tuple)) and not isinstance(value, msgpack.ExtType):
         if value:
             _check_depth(depth + 1)
         if not _LEAVES.issuperset(map(type, value)):
             for item in value:
-                _check(item, depth + 1, received)
+                _check(item, depth + 1)
     elif isinstance(value, np.ndarray):
         _check_depth(depth + (2 if value.ndim else 1))
     elif isinstance(value, (np.bool_, np.number)) and not isinstance(value, float):
@@ -266,10 +266,8 @@ def _refuse_depth() -> NoReturn:
     raise MsgpackError(f'the value is nested more than {MAX_DEPTH} levels deep')
 
 
-def _check_key(key: Any, received: bool) -> None:
-    carried = type(key) in _LEAVES if received else isinstance(key, _SENT_KEYS)
-    if not carried or (isinstance(key, bool) and not received):
-        raise MsgpackError(f'a key is text, bytes or an int, got {type(key).__name__}')
+def _refuse_key(key: Any) -> NoReturn:
+    raise MsgpackError(f'a key is text, bytes or an int, got {type(key).__name__}')
 
 
 def _numpy_to_map(value: Any) -> dict[bytes, Any]:

@@ -10,6 +10,9 @@ try:
 except ImportError:
     from websockets.utils import apply_mask as apply_mask
 
+HEAD_END = b'\r\n\r\n'
+"""What ends the head of a handshake, of the request and of the answer."""
+
 FIN = 0x80
 TEXT, BINARY, PING, PONG = 0x1, 0x2, 0x9, 0xA
 """What a frame is, of what we tell apart."""

@@ -160,15 +160,12 @@ def process_findings(rt_priority: int, niceness: int) -> Iterator[Finding]:
     asking = threading.Thread(target=ask)
     asking.start()
     asking.join()
-    fifo, nicer = answers
-    if fifo.granted or rt_priority == 0:
-        yield ok('scheduling', fifo.text)
-    else:
-        yield warning('scheduling', fifo.text, 'grant it, or set rt_priority to 0')
-    if nicer.granted or niceness == 0:
-        yield ok('niceness', nicer.text if niceness else 'as it is (niceness is 0)')
-    else:
-        yield warning('niceness', nicer.text, 'grant it, or set niceness to 0')
+    asked = (('scheduling', 'rt_priority', rt_priority), ('niceness', 'niceness', niceness))
+    for (subject, parameter, wanted), answer in zip(asked, answers, strict=True):
+        if answer.granted or wanted == 0:
+            yield ok(subject, answer.text)
+        else:
+            yield warning(subject, answer.text, f'grant it, or set {parameter} to 0')
     if keep_large_blocks():
         yield ok('malloc', 'keeps blocks of the size of camera frames')
     else:

@@ -54,10 +54,12 @@ def request_more(niceness: int) -> Grant:
 
 def request_niceness(niceness: int) -> Grant:
     """
-    Ask for a niceness for the calling thread, and those it starts.
+    Ask for a niceness for the calling thread, and those it starts; 0 asks for nothing.
 
     A thread that the system puts aside while it has the interpreter holds up the setpoint.
     """
+    if niceness == 0:
+        return Grant(granted=False, text='as it is (niceness is 0)')
     try:
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
     except OSError as error:

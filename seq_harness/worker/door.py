@@ -11,11 +11,10 @@ import logging
 import socket
 import ssl
 
+from seq_harness.contract.websocket import HEAD_END
 from seq_harness.worker.limits import Limits
 
 BACKLOG = 128
-
-HEAD_END = b'\r\n\r\n'
 
 AGAIN_S = 0.2
 """How long nobody is let in after the system had no room for one more."""

@@ -79,7 +79,9 @@ class FrameStore:
             self._make_room(episode_id, episode.frames, len(fresh), nbytes, len(fresh_skips))
             self._open(episode_id, episode)
             episode.frames.count_from(min(numbers))
-            self._add(episode.frames, fresh, fresh_skips)
+            episode.frames.skipped |= fresh_skips
+            for frame in fresh:
+                episode.frames.add(frame)
         return episode.frames.through()
 
     def take(self, episode_id: str, own: Frame) -> None:
@@ -95,12 +97,12 @@ class FrameStore:
 
         """
         episode = self._episodes.get(episode_id) or self._fresh()
-        if episode.frames.takes(own.number):
+        is_new = episode.frames.takes(own.number)
+        if is_new:
             self._make_room(episode_id, episode.frames, 1, own.nbytes)
-            self._open(episode_id, episode)
+        self._open(episode_id, episode)
+        if is_new:
             episode.frames.add(own)
-        else:
-            self._open(episode_id, episode)
 
     def pass_by(self, episode_id: str, number: int) -> None:
         """
@@ -232,11 +234,6 @@ class FrameStore:
                     f'the worker holds {self.nbytes} bytes of observations and {nbytes} came; it '
                     f'allows {limits.worker_bytes} over all episodes: end the ones that are done'
                 )
-
-    def _add(self, frames: EpisodeFrames, fresh: list[Frame], skips: set[int]) -> None:
-        frames.skipped |= skips
-        for frame in fresh:
-            frames.add(frame)
 
     def _end_longest_idle(self, but: str | None = None) -> bool:
         for episode_id in self.episode_ids:

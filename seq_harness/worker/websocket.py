@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 import contextlib
 from dataclasses import dataclass
-from functools import lru_cache, partial
-import logging
+from functools import partial
 from typing import Any
 
 from aiohttp import web, WSCloseCode, WSMsgType
 from seq_harness.contract import wire
+from seq_harness.contract.envelope import around_number
 from seq_harness.contract.errors import Overloaded
 from seq_harness.contract.msgpack import pack, unpack
 from seq_harness.contract.websocket import head_of
@@ -27,8 +27,6 @@ CLOSE_WAIT_S = 0.2
 
 CALLER = Caller(refills=True)
 """Every client of this binding keeps what it sent, so that it can refill a worker."""
-
-log = logging.getLogger('seq_harness.worker')
 
 
 @dataclass(eq=False)
@@ -170,13 +168,5 @@ def _request(message: Any) -> tuple[int, str, Any]:
 
 def _pieces(number: int, reply: Reply) -> tuple[bytes, ...]:
     """Put an answer together around its packed body, the three entries of one map."""
-    before, behind = _around_number(reply.status)
+    before, behind = around_number(wire.KEY_STATUS, reply.status)
     return before, pack(number), behind, reply.body
-
-
-@lru_cache(maxsize=64)
-def _around_number(status: int) -> tuple[bytes, bytes]:
-    """Return what of an answer stands before its number, and between that and its body."""
-    whole = pack({wire.KEY_ID: 0, wire.KEY_STATUS: status, wire.KEY_BODY: None})
-    before = 1 + len(pack(wire.KEY_ID))
-    return whole[:before], whole[before + 1 : -1]

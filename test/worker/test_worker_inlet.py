@@ -14,13 +14,7 @@ from seq_harness.contract.websocket import Cutter
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from websockets.frames import Close, CloseCode, Frame, Opcode
-from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
-
-HANDSHAKE = (
-    b'GET /v1/ws HTTP/1.1\r\nHost: worker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
-    b'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n'
-    b'Sec-WebSocket-Protocol: seq-harness.1\r\n\r\n'
-)
+from worker.worker_wire import client_of, impatient_websocket, raw_websocket
 
 
 class Noting:
@@ -138,13 +132,9 @@ def talk(**limits: int) -> Iterator[tuple[Talk, Noting]]:
 def impatient(policy: Any, sent: bytes) -> Iterator[Talk]:
     """Connect to a worker, and send in one piece with the handshake."""
     with warm(policy) as url:
-        host, port = url.split('/')[2].split(':')
-        with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as raw:
-            raw.sendall(HANDSHAKE + sent)
-            answer = b''
-            while b'\r\n\r\n' not in answer:
-                answer += raw.recv(4096)
-            yield Talk(raw, answer.partition(b'\r\n\r\n')[2])
+        raw, came = impatient_websocket(url, sent)
+        with raw:
+            yield Talk(raw, came)
 
 
 def test_messages_in_one_piece_are_answered_in_order_and_pings_between_them() -> None:

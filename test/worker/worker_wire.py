@@ -102,15 +102,20 @@ def client_of(url: str, token: str | None = None, **options: Any) -> Iterator[Cl
 
 def raw_websocket(url: str) -> socket.socket:
     """Shake hands by hand, so that any bytes can follow."""
+    return impatient_websocket(url, b'')[0]
+
+
+def impatient_websocket(url: str, behind: bytes) -> tuple[socket.socket, bytes]:
+    """Shake hands with more bytes in the same piece; return what came behind the answer, too."""
     host, port = url.split('/')[2].split(':')
     raw = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
     raw.sendall(
         b'GET /v1/ws HTTP/1.1\r\nHost: worker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
         b'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n'
-        b'Sec-WebSocket-Protocol: seq-harness.1\r\n\r\n'
+        b'Sec-WebSocket-Protocol: seq-harness.1\r\n\r\n' + behind
     )
     answer = b''
     while b'\r\n\r\n' not in answer:
         answer += raw.recv(4096)
     assert answer.startswith(b'HTTP/1.1 101')
-    return raw
+    return raw, answer.partition(b'\r\n\r\n')[2]
