@@ -21,7 +21,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             DeclareLaunchArgument(
                 'robot',
-                default_value='franka_forward',
+                default_value='franka_effort_jtc',
                 description='one of the files in config/robots, without its ending',
             ),
             DeclareLaunchArgument(

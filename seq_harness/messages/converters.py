@@ -155,6 +155,18 @@ def _franka_mode(message: Any, names: Sequence[str], field: str) -> str:
     return _FRANKA_MODES[mode] if mode < len(_FRANKA_MODES) else str(mode)
 
 
+def _servo_status(message: Any, names: Sequence[str], field: str) -> str:
+    code = int(message.code)
+    return _SERVO_WORDS.get(code, str(code))
+
+
+def _speed_scaling(message: Any, names: Sequence[str], field: str) -> str:
+    percent = float(message.data)
+    if percent >= _FULL_SPEED:
+        return 'full'
+    return 'slowed' if percent > 0 else 'stopped'
+
+
 def _level(level: Any) -> int:
     """Return a byte as a number; rclpy has it as bytes of length 1."""
     return int(level) if hasattr(level, '__index__') else int(level[0])
@@ -164,6 +176,15 @@ _FRANKA_MODES = (
     'other', 'idle', 'move', 'guiding', 'reflex', 'user_stopped', 'automatic_error_recovery',
 )  # fmt: skip
 """The words of ROBOT_MODE_* of franka_msgs/msg/FrankaRobotState, by its numbers."""
+
+_SERVO_WORDS = {
+    -1: 'invalid', 0: 'no_warning', 1: 'approaching_singularity', 2: 'halt_for_singularity',
+    3: 'leaving_singularity', 4: 'near_collision', 5: 'halt_for_collision', 6: 'joint_bound',
+}  # fmt: skip
+"""The words of the codes of moveit_msgs/msg/ServoStatus."""
+
+_FULL_SPEED = 99.5
+"""From how many percent on a speed counts as whole: it is read back with an error."""
 
 _LEVELS = {0: 'ok', 1: 'warn', 2: 'error', 3: 'stale'}
 
@@ -203,5 +224,7 @@ CONVERTERS: dict[str, Converter] = {
     'int32': _words('Int32'),
     'diagnostic_array': Converter('diagnostic_msgs/msg/DiagnosticArray', Form.WORD, _diagnostic),
     'franka_robot_state': Converter('franka_msgs/msg/FrankaRobotState', Form.WORD, _franka_mode),
+    'servo_status': Converter('moveit_msgs/msg/ServoStatus', Form.WORD, _servo_status),
+    'speed_scaling': Converter('std_msgs/msg/Float64', Form.WORD, _speed_scaling),
 }
 """The built-in types of inputs."""

@@ -21,7 +21,10 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 DIAGNOSTICS = 'diagnostic_array'
 
-WORDS = ('string', 'bool', 'int8', 'uint8', 'int32', DIAGNOSTICS, 'franka_robot_state')
+WORDS = (
+    'string', 'bool', 'int8', 'uint8', 'int32', DIAGNOSTICS, 'franka_robot_state', 'servo_status',
+    'speed_scaling',
+)  # fmt: skip
 """The built-in types that hold a text or a status."""
 
 GROUP = 'seq_harness.inputs'

@@ -36,9 +36,9 @@ def spawned(**given: str) -> list[list[str]]:
 
 
 def test_the_controllers_are_those_that_the_channels_name() -> None:
-    assert spawned(robot='franka_forward') == [
+    assert spawned(robot='franka_effort_jtc') == [
         ['joint_state_broadcaster', '--controller-manager', 'controller_manager'],
-        ['forward_position_controller', '--controller-manager', 'controller_manager'],
+        ['fr3_arm_controller', '--controller-manager', 'controller_manager'],
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
+from math import nan
 import os
 from pathlib import Path
 import subprocess
@@ -90,6 +91,21 @@ def test_words_are_what_people_would_write(
 def test_the_mode_of_a_franka_is_the_word_of_its_number(mode: int, word: str) -> None:
     message = SimpleNamespace(robot_mode=mode)
     assert converter('franka_robot_state').read(message, (), '') == word
+
+
+@pytest.mark.parametrize(
+    ('code', 'word'), [(-1, 'invalid'), (0, 'no_warning'), (5, 'halt_for_collision'), (9, '9')]
+)
+def test_the_status_of_servo_is_the_word_of_its_code(code: int, word: str) -> None:
+    assert converter('servo_status').read(SimpleNamespace(code=code), (), '') == word
+
+
+@pytest.mark.parametrize(
+    ('percent', 'word'),
+    [(100.0, 'full'), (99.9997, 'full'), (40.0, 'slowed'), (0.0, 'stopped'), (nan, 'stopped')],
+)
+def test_g62_a_speed_scaling_is_full_slowed_or_stopped(percent: float, word: str) -> None:
+    assert converter('speed_scaling').read(SimpleNamespace(data=percent), (), '') == word
 
 
 def test_every_type_that_may_be_set_has_a_converter() -> None:

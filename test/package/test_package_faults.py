@@ -33,7 +33,8 @@ def test_every_test_that_the_table_names_is_there() -> None:
 
 def test_every_fault_stands_once_and_in_order() -> None:
     numbers = [int(row[1][1:]) for row in ROW.finditer(TABLE)]
-    assert numbers == list(range(1, FAULTS + 1)), 'each is in the table, as each touches this node'
+    assert numbers == sorted(set(numbers))
+    assert numbers[:FAULTS] == list(range(1, FAULTS + 1)), 'each touches this node'
     assert f'all {FAULTS} of them touch this node' in TABLE
 
 
