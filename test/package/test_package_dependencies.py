@@ -84,7 +84,11 @@ def test_what_is_declared_is_imported() -> None:
 
 
 def test_messages_that_are_found_by_name_are_declared_unless_a_robot_may_lack_them() -> None:
-    assert _named() - _declared('exec_depend') == {'control_msgs', 'franka_msgs'}
+    assert _named() - _declared('exec_depend') == {
+        'control_msgs',
+        'franka_msgs',
+        'moveit_msgs',
+    }
 
 
 def test_every_dependency_has_its_reason() -> None:
