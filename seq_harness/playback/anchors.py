@@ -51,26 +51,16 @@ class AtRowsEmitted:
     """
     Continue the old plan's numbering (R14).
 
-    The first row played is the one whose number is the rows emitted since the ask, due at the old
-    plan's next row instant; on the first chunk or when starved it is row 0, due at once.
+    The first row played is the one whose number is the rows emitted since the ask, so that none is
+    played twice. It is due at the old plan's next row instant, or at once where that plan has run
+    out or there is none.
     """
 
     def place(self, old: Plan | None, arrived: Arrived) -> Plan | None:
-        if _starved(old, arrived.t):
-            return arrived.placed(arrived.t, 0)
-        return _continued(old, arrived)
-
-
-class AtRowsConsumed:
-    """As `AtRowsEmitted`, but what was consumed is skipped also when starved (chunking, RTC)."""
-
-    def place(self, old: Plan | None, arrived: Arrived) -> Plan | None:
-        if old is None or _starved(old, arrived.t):
-            first = min(arrived.emitted_since_ask, len(arrived.chunk.rows))
-            if first == len(arrived.chunk.rows):
-                return None
-            return arrived.placed(arrived.t - arrived.chunk.rows[first].offset_ns, first)
-        return _continued(old, arrived)
+        first, rows = arrived.emitted_since_ask, arrived.chunk.rows
+        if first >= len(rows):
+            return None
+        return arrived.placed(_next_instant(old, arrived.t) - rows[first].offset_ns, first)
 
 
 class AtObservation:
@@ -93,13 +83,8 @@ class AtObservation:
         return arrived.placed(anchor, first)
 
 
-def _starved(old: Plan | None, t: int) -> bool:
-    return old is None or (old.held == 0 and t >= old.end_ns)
-
-
-def _continued(old: Plan | None, arrived: Arrived) -> Plan | None:
-    first = arrived.emitted_since_ask
-    if old is None or first >= len(arrived.chunk.rows):
-        return None
-    due = old.next_row_ns if old.next_row_ns is not None else old.end_ns
-    return arrived.placed(due - arrived.chunk.rows[first].offset_ns, first)
+def _next_instant(old: Plan | None, t: int) -> int:
+    """Return when the row after the old plan's last emitted one is due."""
+    if old is None or (old.held == 0 and t >= old.end_ns):
+        return t
+    return old.end_ns if old.next_row_ns is None else old.next_row_ns

@@ -80,6 +80,34 @@ class Lead(Drain):
         return waiting[max(0, by_then - 1)].due_ns if waiting else due_ns
 
 
+class ContinuingLead(Lead):
+    """
+    A lead for chunks that continue the plan row for row (R14).
+
+    Whatever its length, it asks so late that a quarter of a chunk is still to come when the plan
+    has run out, and once an eighth of a chunk of this very plan has been played. Where answers
+    take as long as a chunk or longer, by their median, it asks as `Drain` does.
+    """
+
+    def due_ns(self, plan: Plan) -> int:
+        waiting, rows = plan.waiting(), plan.chunk_rows
+        # Asked on what shows nothing of this plan, every second chunk would go on by itself.
+        first = max(shown_rows(rows), len(waiting) - (rows - math.ceil(rows / 4)))
+        if self.drains(plan) or first >= len(waiting):
+            return plan.end_ns
+        return max(super().due_ns(plan), waiting[first].due_ns)
+
+    def drains(self, plan: Plan) -> bool:
+        """Tell whether answers take so long that with a lead the robot would stand longer."""
+        usual_ns = self._delays.median_ns()
+        return usual_ns is not None and usual_ns >= plan.chunk_ns
+
+
+def shown_rows(chunk_rows: int) -> int:
+    """Return how many rows of a plan an observation shows before the next ask goes by it."""
+    return max(1, chunk_rows // 8)
+
+
 class Threshold(Drain):
     """Ask once at most `share` of the newest chunk's rows is held."""
 

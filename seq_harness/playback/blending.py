@@ -8,6 +8,7 @@ from typing import Any
 from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.kinds import Binary, Kinds
 from seq_harness.playback.plan import Plan, Waypoint
+from seq_harness.playback.record import Record
 
 
 class Crossfade:
@@ -49,7 +50,7 @@ class VelocitySeam:
     From the last command on, step k is `(1 - w) v_old + w (p[k+1] - p[k])`, with
     `w = (k + 1) / (rows + 1)`; what that misses of row `rows` is added along
     `10x^3 - 15x^4 + 6x^5`, so that the seam ends on the new chunk. A switch, a rate or a delta is
-    not led: its rows stay as they are.
+    not led, and no channel that is at rest: its rows stay as they are.
     """
 
     def __init__(self, rows: int) -> None:
@@ -60,13 +61,11 @@ class VelocitySeam:
         count = min(self._rows, len(waiting))
         led: list[dict[str, Any]] = [dict(waypoint.commands) for waypoint in waiting[:count]]
         for name in led[0] if led else ():
-            last = arrived.record.last.get(name)
             every = all(name in commands for commands in led)
-            led_kind = kinds[name].absolute and not isinstance(kinds[name], Binary)
-            if last is None or not every or not led_kind:
-                continue
-            for k, value in enumerate(self._led(name, waiting[:count], arrived, kinds)):
-                led[k][name] = value
+            if every and kinds[name].absolute and not isinstance(kinds[name], Binary):
+                values = self._led(name, new, count, arrived.record, kinds)
+                for commands, value in zip(led, values, strict=False):
+                    commands[name] = value
         sewn = [
             Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns)
             for waypoint, commands in zip(waiting[:count], led, strict=True)
@@ -74,17 +73,21 @@ class VelocitySeam:
         return new.replaced([*sewn, *waiting[count:]])
 
     @staticmethod
-    def _led(name: str, rows: Any, arrived: Arrived, kinds: Kinds) -> list[Any]:
-        kind, last, count = kinds[name], arrived.record.last[name], len(rows)
+    def _led(name: str, new: Plan, count: int, record: Record, kinds: Kinds) -> list[Any]:
+        """Return what the first `count` rows become; nothing where they stay as they are."""
+        kind, rows = kinds[name], new.waiting()[:count]
+        speed = record.speed(name, rows[0].due_ns, new.row_ns, kinds)
+        if speed is None:
+            return []
         targets = [row.commands[name] for row in rows]
         steps = [kind.difference(a, b) for a, b in itertools.pairwise(targets)]
-        steps.insert(0, steps[0] if steps else kind.difference(last.value, targets[0]))
-        value, due_ns, led = last.value, last.due_ns, []
-        for k, row in enumerate(rows):
+        # The time since the last command is no motion: the first step lasts a row, as the others.
+        spans = [new.row_ns, *(b.due_ns - a.due_ns for a, b in itertools.pairwise(rows))]
+        value, led = record.last[name].value, []
+        steps.insert(0, steps[0] if steps else kind.difference(value, targets[0]))
+        for k, span_ns in enumerate(spans):
             weight = (k + 1) / (count + 1)
-            old = arrived.record.change(name, row.due_ns - due_ns, kinds)
-            step = steps[k] if old is None else (1 - weight) * old + weight * steps[k]
-            value, due_ns = kind.moved(value, step), row.due_ns
+            value = kind.moved(value, (1 - weight) * speed * span_ns + weight * steps[k])
             led.append(value)
         missed = kind.difference(led[-1], targets[-1])
         return [

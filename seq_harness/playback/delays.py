@@ -43,6 +43,10 @@ class Delays:
             return None
         return round(self._estimate(self._delays))
 
+    def median_ns(self) -> int | None:
+        """Return the median of the window, in ns; None before there is a sample."""
+        return round(statistics.median(self._delays)) if self._delays else None
+
 
 def _nearest(percent: float) -> Estimate:
     def percentile(delays: Sequence[int]) -> float:

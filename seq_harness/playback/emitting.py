@@ -76,12 +76,12 @@ class Emitter:
             return {**falling, **self._whole.take(self._guarded(Waypoint(t, others)))}
         except ChunkRefused:
             # What only brings the robot to rest ends early rather than break a limit.
-            self._starvation.give_up()
+            self._starvation.give_up(self.record)
             return falling
 
     def begin(self, plan: Plan, t: int) -> None:
         """Note the step that leads onto a plan, which plays from now on."""
-        self._starvation.end()
+        self._starvation.end(self.record)
         self._whole.loaded(plan, t)
         first = next(iter(plan.emissions()), None)
         for name, value in first.commands.items() if first else ():

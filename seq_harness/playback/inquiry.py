@@ -152,6 +152,10 @@ class Inquiry:
         self._backoff_ns = min(max(POLL_NS, 2 * self._backoff_ns), CEILING_NS)
         self.at_ns = t + self._backoff_ns
 
+    def put_off(self, plan: Plan) -> None:
+        """Ask no sooner than `plan` wants, after what brought nothing."""
+        self.at_ns = max(self.at_ns or 0, self._asking.due_ns(plan))
+
     def orphan(self) -> None:
         """Have the answer of the call in flight thrown away when it lands (R35)."""
         if self._ask is not None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from seq_harness.playback.ahead import LookAhead
-from seq_harness.playback.anchors import (
-    Anchor,
-    AtArrival,
-    AtObservation,
-    AtRowsConsumed,
-    AtRowsEmitted,
+from seq_harness.playback.anchors import Anchor, AtArrival, AtObservation, AtRowsEmitted
+from seq_harness.playback.asking import (
+    Asking,
+    ContinuingLead,
+    Drain,
+    Every,
+    Lead,
+    Reached,
+    Threshold,
 )
-from seq_harness.playback.asking import Asking, Drain, Every, Lead, Reached, Threshold
 from seq_harness.playback.blending import Crossfade, FadeWhenLate, VelocitySeam
 from seq_harness.playback.delays import Delays, ESTIMATES
 from seq_harness.playback.ensembling import Aggregate, AGGREGATES, Ensemble
@@ -96,6 +98,12 @@ class Mode:
                 f'chunk to the plan; got {self.handoff!r}'
             )
 
+    @property
+    def anchors_at(self) -> str:
+        """Return the anchor of its hand-off; `append` has one of its own."""
+        fixed = self.handoff in (APPEND, *ANCHORS)
+        return self.handoff if fixed else self.anchor or CONTINUE
+
 
 class Parts(TypedDict):
     """The arguments of a player that a mode decides."""
@@ -132,7 +140,8 @@ def parts_of(mode: Mode, period_ns: int, kinds: Kinds | None = None) -> Parts:
 def _asking(mode: Mode) -> Asking:
     delays = Delays(mode.estimate, window=mode.estimate_window, percent=mode.estimate_percent)
     if mode.asking == LEAD:
-        return Lead(
+        lead = ContinuingLead if mode.anchors_at == CONTINUE else Lead
+        return lead(
             cap_ns=mode.lead_cap_ns,
             margin_ns=mode.lead_margin_ns,
             fixed_ns=mode.lead_ns,
@@ -151,13 +160,11 @@ def _handoff(mode: Mode, kinds: Kinds) -> HandOff:
     if mode.handoff == APPEND:
         return Append()
     if mode.asking == RTC:
-        return Replace(AtRowsConsumed(), FadeWhenLate(mode.blend_rows), kinds)
-    named = mode.handoff in ANCHORS
-    anchor = mode.handoff if named else mode.anchor or CONTINUE
+        return Replace(AtRowsEmitted(), FadeWhenLate(mode.blend_rows), kinds)
     seam = _seam(mode)
     # An early answer waits where its first row would else cut the plan short.
-    waits = mode.asking == LEAD and anchor == ARRIVAL
-    return Replace(_anchor(anchor), seam, kinds, waits=waits)
+    waits = mode.asking == LEAD and mode.anchors_at == ARRIVAL
+    return Replace(_anchor(mode.anchors_at), seam, kinds, waits=waits)
 
 
 def _seam(mode: Mode) -> Seam:

@@ -34,6 +34,7 @@ class Plan:
         ticks: Sequence[Waypoint] | None = None,
         tail: Plan | None = None,
         chunk_rows: int | None = None,
+        chunk_ns: int | None = None,
         first_row: int = 0,
         sources: tuple[Plan, ...] = (),
     ) -> None:
@@ -41,8 +42,8 @@ class Plan:
         `ticks` are emitted in the place of the rows; a row counts with the tick that reaches it.
 
         `tail` is what the chunk holds beyond its open-loop horizon; `chunk_rows` how many rows the
-        newest chunk has, and `first_row` the number of the first one here; `sources` are the
-        chunks, as they came, that went into these rows.
+        newest chunk has, `chunk_ns` how long they last, and `first_row` the number of the first
+        one here; `sources` are the chunks, as they came, that went into these rows.
         """
         self._rows = waypoints
         self._ticks = ticks
@@ -52,6 +53,9 @@ class Plan:
         self.end_reason = end_reason
         self.tail = tail
         self.chunk_rows = len(waypoints) if chunk_rows is None else chunk_rows
+        if chunk_ns is None:
+            chunk_ns = end_ns - waypoints[0].due_ns if waypoints else 0
+        self.chunk_ns = chunk_ns
         self.first_row = first_row
         self.sources = sources
 
@@ -76,6 +80,7 @@ class Plan:
             end_reason=chunk.end_reason,
             tail=tail,
             chunk_rows=len(chunk.rows),
+            chunk_ns=chunk.end_ns,
             first_row=first_row,
         )
 
@@ -90,9 +95,14 @@ class Plan:
             ticks=ticks,
             tail=self.tail,
             chunk_rows=self.chunk_rows,
+            chunk_ns=self.chunk_ns,
             first_row=self.first_row + self._row,
             sources=self.sources,
         )
+
+    def counted_by(self, rows: int, lasts_ns: int) -> None:
+        """Take the newest chunk, of which nothing plays, for what the next one will be like."""
+        self.chunk_rows, self.chunk_ns = rows, lasts_ns
 
     def made_of(self, sources: tuple[Plan, ...]) -> Plan:
         """Return this plan with the chunks that went into it."""
@@ -112,6 +122,11 @@ class Plan:
     def held(self) -> int:
         """How many rows are anchored and not yet answered."""
         return len(self._rows) - self._row
+
+    @property
+    def row_ns(self) -> int:
+        """Return how long a row of the newest chunk lasts, on average."""
+        return self.chunk_ns // max(1, self.chunk_rows)
 
     @property
     def next_row(self) -> int:

@@ -227,7 +227,7 @@ class ChunkPlayer:
         self.statistics.dropped.update(joined.dropped)
         self.statistics.late_answers += expected is not None and emitted > expected
         if joined.plan is None:
-            self._count_refusal('inference_slower_than_chunk', t)
+            self._pass_over(chunk, t)
             return
         self._refusals = 0
         self.statistics.chunks += 1
@@ -235,6 +235,20 @@ class ChunkPlayer:
         self._begin(joined.plan, t)
         if not self._finishing:
             self._inquiry.place(joined.plan)
+
+    def _pass_over(self, chunk: Chunk, t: int) -> None:
+        """Play on without a chunk whose rows' time is over; its end, if it has one, holds."""
+        plan = self._plan
+        if chunk.end_reason is not None:
+            if plan is None:
+                self.finished = f'policy:{chunk.end_reason}'
+            else:
+                plan.end_reason = chunk.end_reason
+            return
+        self._count_refusal('inference_slower_than_chunk', t)
+        if plan is not None:
+            plan.counted_by(len(chunk.rows), chunk.end_ns)
+            self._inquiry.put_off(plan)
 
     def _begin(self, plan: Plan, t: int) -> None:
         self._end_starving(t)

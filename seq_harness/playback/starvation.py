@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from seq_harness.playback.kinds import KindRefused, Kinds, ZERO
-from seq_harness.playback.record import Record
+from seq_harness.playback.record import Record, Slowing
 from seq_harness.playback.session import Commands
 
 DECELERATE_NS = 300_000_000
@@ -70,9 +70,10 @@ class Starvation:
         """Whether the rows beyond the horizon are to be played."""
         return Starve.FINISH in self._policies.values()
 
-    def end(self) -> None:
+    def end(self, record: Record) -> None:
         """Note that a plan plays again."""
         self._since = self.next_ns = None
+        record.slowing.clear()
 
     def over(self, since: int, t: int) -> str | None:
         """Return the reason for which starvation ends the episode; None while it does not."""
@@ -102,7 +103,7 @@ class Starvation:
                 if policy is Starve.ZERO:
                     commands[name] = 0 * last.value
                 elif policy is Starve.DECELERATE:
-                    self._begin(name, record)
+                    self._begin(name, record, since)
         if self.next_ns is None or t < self.next_ns:
             return commands
         elapsed = min(t - self._since, self._decelerate_ns)
@@ -120,15 +121,16 @@ class Starvation:
             if self._kinds[name].starve == ZERO
         }
 
-    def give_up(self) -> None:
+    def give_up(self, record: Record) -> None:
         """Let rates alone run out from now on: what else was due may not go out."""
         rates = (name for name in self._runs_out if self._kinds[name].starve == ZERO)
         self._runs_out = {name: self._runs_out[name] for name in rates}
+        record.slowing.clear()
 
     def _policy_of(self, name: str) -> Starve:
         return self._policies.get(name, Starve(self._kinds[name].starve))
 
-    def _begin(self, name: str, record: Record) -> None:
+    def _begin(self, name: str, record: Record, since: int) -> None:
         last = record.last[name].value
         if self._kinds[name].starve == ZERO:
             self._runs_out[name] = (last, None)
@@ -136,6 +138,7 @@ class Starvation:
         change = record.change(name, self._decelerate_ns, self._kinds)
         if change is not None:
             self._runs_out[name] = (last, change)
+            record.slowing[name] = Slowing(change, since, self._decelerate_ns)
 
     def _running_out(self, name: str, elapsed: int) -> Any:
         """Return the value of a speed that falls evenly to zero."""

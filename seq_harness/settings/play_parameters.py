@@ -23,7 +23,7 @@ PLAY = (
     ),
     Parameter(
         'lead_cap_s', Kind.DOUBLE, 2.0, 'The longest lead, and the lead until a delay is known, '
-        'in seconds.', 0.01, 60.0,
+        'in seconds. A chunk that continues the plan bounds it further.', 0.01, 60.0,
     ),
     Parameter(
         'delay_estimate', Kind.STRING, 'max', 'What the delays of the last answers let expect of '

@@ -21,7 +21,7 @@ class Counted:
         self.bench.during_encode = self._count
         self.bench.begin()
         self.bench.clock.now += 1 * MS
-        self.bench.give(0.0, 0.1, 0.2, 0.3)
+        self.bench.give(0.0, 0.1, *[0.2] * 10)
         self.bench.harness.round()
         self.due = T0 + 101 * MS
         self.bench.clock.now = self.due - MS

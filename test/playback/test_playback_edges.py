@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from seq_harness.playback.anchors import Arrived, AtObservation, AtRowsConsumed
+from seq_harness.playback.anchors import Arrived, AtObservation, AtRowsEmitted
 from seq_harness.playback.asking import Drain, Lead
 from seq_harness.playback.blending import FadeWhenLate
 from seq_harness.playback.chunk import Chunk, ChunkRefused
@@ -44,7 +44,7 @@ def test_r14_a_starved_policy_that_chunks_in_real_time_goes_on_behind_what_was_c
     old = Plan.anchored(Chunk.at_rate(rows(1, 2, 3), 10), 0, 0, 0)
     old.pop_due(300 * MS)
     arrived = Arrived(Chunk.at_rate(rows(4, 5, 6, 7), 10), 400 * MS, 100 * MS, 2, Record())
-    plan = AtRowsConsumed().place(old, arrived)
+    plan = AtRowsEmitted().place(old, arrived)
     assert plan is not None
     assert [row.commands['arm'] for row in plan.waiting()] == [6, 7]
     assert plan.next_row_ns == 400 * MS

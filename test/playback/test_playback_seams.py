@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from seq_harness.playback.blending import Crossfade, VelocitySeam
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.ensembling import Aggregate, AGGREGATES, Ensemble
 from seq_harness.playback.handoff import Append, Joined, Replace, Seam
-from seq_harness.playback.kinds import Binary, Kinds
+from seq_harness.playback.kinds import Angle, Binary, Kind, Kinds, Pose, Position, Quaternion
 from seq_harness.playback.plan import Plan
-from seq_harness.playback.record import Record
+from seq_harness.playback.record import Record, Slowing
 from support.uplinks import MS
 
 
@@ -107,6 +108,67 @@ def test_a_velocity_seam_follows_its_formula_and_ends_on_the_new_chunk() -> None
     missed = 13 - led[1]
     half = 10 * 0.5**3 - 15 * 0.5**4 + 6 * 0.5**5
     assert values_of(rows) == pytest.approx([led[0] + half * missed, 13, 17, 22])
+
+
+def record_of(*commands: tuple[int, float]) -> Record:
+    """Return a record of commands of the arm, each with its instant in ms."""
+    record = Record()
+    for ms, value in commands:
+        record.note({'arm': np.array([value])}, ms * MS)
+    return record
+
+
+@pytest.mark.parametrize(
+    ('late_ms', 'moves'), [(100, True), (149, True), (150, True), (151, False)]
+)
+def test_r14_a_seam_leads_nothing_on_once_the_arm_is_at_rest(late_ms: int, moves: bool) -> None:
+    new = arrived(chunk(1, 2, 3, 4), late_ms * MS, record=record_of((-100, 0.0), (0, 1.0)))
+    _, rows = joined(None, new, AtArrival(), VelocitySeam(3))
+    assert (values_of(rows) != [1, 2, 3, 4]) is moves
+
+
+@pytest.mark.parametrize('late_ms', [70, 100, 140])
+def test_r14_a_seam_goes_by_the_last_two_commands_over_their_own_interval(late_ms: int) -> None:
+    # 0.5 in half a row is 1 a row, whatever time has passed since.
+    new = arrived(chunk(3, 5, 7), late_ms * MS, record=record_of((-50, 0.5), (0, 1.0)))
+    _, rows = joined(None, new, AtArrival(), VelocitySeam(1))
+    assert values_of(rows) == [3, 5, 7]
+    _, rows = joined(None, new, AtArrival(), VelocitySeam(2))
+    led = [
+        1 + (2 / 3) * 1 + (1 / 3) * 2,
+        1 + (2 / 3) * 1 + (1 / 3) * 2 + (1 / 3) * 1 + (2 / 3) * 2,
+    ]
+    assert values_of(rows) == pytest.approx([led[0] + 0.5 * (5 - led[1]), 5, 7])
+
+
+@pytest.mark.parametrize('kind', [Position(), Angle(), Quaternion(), Pose()], ids=lambda k: k.name)
+def test_r14_the_first_setpoint_after_standing_is_the_chunks_own(kind: Kind) -> None:
+    def turned(angle: float) -> np.ndarray[Any, Any]:
+        quaternion = np.array([0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)])
+        of = {'quaternion': quaternion, 'pose': np.array([angle, 0, 0, *quaternion])}
+        return of.get(kind.name, np.array([angle]))
+
+    record = Record()
+    for ms, angle in ((-100, 0.0), (0, 0.06)):
+        record.note({'arm': turned(angle)}, ms * MS)
+    rows = [{'arm': turned(0.06 * i)} for i in range(1, 6)]
+    new = Plan.anchored(Chunk.at_rate(rows, 10), 5000 * MS, 0, 0)
+    after = arrived(Chunk.at_rate(rows, 10), 5000 * MS, record=record)
+    sewn = VelocitySeam(4).sew(None, new, after, Kinds({'arm': kind}))
+    for row, own in zip(sewn.waiting(), rows, strict=True):
+        np.testing.assert_array_equal(row.commands['arm'], own['arm'])
+
+
+@pytest.mark.parametrize(('late_ms', 'left'), [(100, 1.0), (250, 0.5), (400, 0.0), (900, 0.0)])
+def test_r14_a_channel_that_comes_to_rest_is_led_on_by_the_speed_it_has_left(
+    late_ms: int, left: float
+) -> None:
+    record = record_of((-100, 0.0), (0, 1.0))
+    # 1 a row runs out over 300 ms, from the end of the plan on.
+    record.slowing['arm'] = Slowing(np.array([3.0]), 100 * MS, 300 * MS)
+    speed = record.speed('arm', late_ms * MS, 100 * MS, Kinds())
+    assert (speed is None) is (left == 0)
+    assert speed is None or speed[0] * 100 * MS == pytest.approx(left)
 
 
 def test_a_velocity_seam_leaves_a_first_chunk_and_switches_alone() -> None:

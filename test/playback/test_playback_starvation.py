@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.playback.asking import Drain, Lead
+from seq_harness.playback.blending import VelocitySeam
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.guard import Guard, Limits
 from seq_harness.playback.handoff import ArriveAtStart, Continue
@@ -86,6 +87,21 @@ def test_a_position_decelerates_from_its_last_speed_over_three_tenths_of_a_secon
     # 1 a period: x0 + 3 (x - x^2 / 2) at x = 1/3, 2/3 and 1 after the end.
     assert out[:2] == [(0, 0), (100, 1)]
     assert out[2:] == [(200, 1), (300, 1.833333), (400, 2.333333), (500, 2.5)]
+
+
+def test_r14_rows_that_come_while_it_decelerates_lead_on_the_speed_that_is_left() -> None:
+    uplink = HandUplink([chunk(0, 1, 2, 3)])
+    handoff = Continue(VelocitySeam(3))
+    player = player_of(policy=Starve.DECELERATE, uplink=uplink, handoff=handoff)
+    for i in range(6):
+        player(SEEN, i * 100 * MS)
+    # At 500 ms, 100 ms after the end, a third of the 300 ms is over; at 550 ms half of them.
+    last = 3 + 3 * (1 / 3 - 1 / 18)
+    uplink.answers[-1].give(chunk(4, 4, 4, 4))
+    led = last + (3 / 4) * 0.5
+    missed = 4 - (led + (2 / 4 + 1 / 4) * 0.5)
+    share = 10 / 3**3 - 15 / 3**4 + 6 / 3**5
+    assert player(SEEN, 550 * MS)[0]['arm'] == pytest.approx(led + share * missed)
 
 
 def test_a_rate_decelerates_to_zero() -> None:

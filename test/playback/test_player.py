@@ -130,18 +130,6 @@ def test_r14_continue_starts_at_the_rows_emitted_since_the_ask() -> None:
     assert accounted(player)
 
 
-def test_r14_continue_starts_at_row_0_on_the_first_chunk_and_when_starved() -> None:
-    uplink = HandUplink()
-    player = continuing(uplink, lead_ns=100 * MS)
-    player(SEEN, 0)
-    uplink.answers[0].give(Chunk.at_rate(rows(0, 1), 10))
-    assert played(player, [30 * MS, 130 * MS]) == [(30 * MS, 0), (130 * MS, 1)]
-    assert played(player, [230 * MS, 400 * MS]) == []
-    uplink.answers[1].give(Chunk.at_rate(rows(10, 11), 10))
-    assert played(player, [450 * MS]) == [(450 * MS, 10)]
-    assert player.statistics.starved_ns == 220 * MS
-
-
 def test_r15_r16_rows_stay_within_half_a_nanosecond_of_their_time_at_epoch_scale() -> None:
     anchor = 1_764_000_000_123_456_789
     player = player_on(HandUplink([Chunk.at_rate(rows(*range(1000)), 30)]))
