@@ -124,11 +124,11 @@ class EmbeddedPolicy:
         self._declaration = declaration
         return declaration
 
-    def warm_up(self, observation: Observation) -> None:
-        """Ask once about `observation`, in an episode of its own, and discard the answer."""
+    def warm_up(self, observation: Observation) -> Any:
+        """Ask once about `observation`, in an episode of its own, and return the outputs."""
         scope = self._open()
         try:
-            scope.infer(Step(0, 0, observation))
+            return scope.infer(Step(0, 0, observation))
         finally:
             scope.close()
 

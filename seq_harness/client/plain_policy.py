@@ -100,9 +100,9 @@ class PlainPolicy:
         self._notices.say('link', f'connected to {self._dialect.address}')
         return declaration
 
-    def warm_up(self, observation: Observation) -> None:
+    def warm_up(self, observation: Observation) -> Any:
         """
-        Ask once about `observation`, in an episode of its own, and discard the answer.
+        Ask once about `observation`, in an episode of its own, and return the outputs.
 
         Waits as long as connecting does, for a first inference may compile.
 
@@ -117,7 +117,7 @@ class PlainPolicy:
         longest_s = self._times.connect_timeout_s
         scope = self._open(lambda: 0, longest_s, longest_s)
         try:
-            scope.infer(Step(0, 0, observation))
+            return scope.infer(Step(0, 0, observation))
         except PolicyError as error:
             sent = self._declaration.io if self._declaration else None
             raise naming_both(error, observation, sent or '') from error

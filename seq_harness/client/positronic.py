@@ -151,9 +151,9 @@ class PositronicPolicy:
         declared = {'io': _shown(meta), 'actions': rows, 'keeps_state': self._keeps_state}
         return self._keys.declaration().model_copy(update=declared)
 
-    def warm_up(self, observation: Observation) -> None:
+    def warm_up(self, observation: Observation) -> Any:
         """
-        Ask once about `observation`, in a session of its own, and discard the answer.
+        Ask once about `observation`, in a session of its own, and return the outputs.
 
         Waits as long as connecting does, for a first inference may compile.
 
@@ -165,7 +165,7 @@ class PositronicPolicy:
         """
         scope = self._open(lambda: 0, self._connect_timeout_s, self._connect_timeout_s)
         try:
-            scope.infer(Step(0, 0, observation))
+            return scope.infer(Step(0, 0, observation))
         except PolicyError as error:
             raise naming_both(error, observation, self._keys.describe()) from error
         except Retired:

@@ -63,8 +63,8 @@ class Policy(Protocol):
     def connect(self) -> WorkerDeclaration:
         """Reach the worker, wait until it is warm, and return what its policy declares."""
 
-    def warm_up(self, observation: Observation) -> None:
-        """Ask once about `observation`, in an episode of its own, and discard the answer."""
+    def warm_up(self, observation: Observation) -> Any:
+        """Ask once about `observation`, in an episode of its own, and return the outputs."""
 
     def open_episode(self, clock_ns: Callable[[], int]) -> PolicyScope:
         """Open an episode; `clock_ns` reads the playback clock."""

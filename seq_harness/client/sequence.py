@@ -200,9 +200,9 @@ class SequencePolicy:
         self._notices.say('link', f'connected to {self._route}')
         return declaration
 
-    def warm_up(self, observation: Observation) -> None:
+    def warm_up(self, observation: Observation) -> Any:
         """
-        Ask once about `observation`, in an episode of its own, and discard the answer.
+        Ask once about `observation`, in an episode of its own, and return the outputs.
 
         Waits as long as connecting does, for a first inference may compile.
 
@@ -216,7 +216,7 @@ class SequencePolicy:
         """
         scope = self._open(lambda: 0, self._connect_timeout_s, self._connect_timeout_s)
         try:
-            scope.infer(Step(0, 0, observation))
+            return scope.infer(Step(0, 0, observation))
         except Retired:
             raise PolicyClosed('closed while warming up') from None
         finally:

@@ -26,6 +26,9 @@ PLAIN_FIELDS = 5
 WORD_BYTES = 8
 """The widest numbers that a memoryview casts; numpy itself casts all."""
 
+BFLOAT16 = 'bfloat16'
+"""The name of the type that ml_dtypes adds to numpy."""
+
 _NUMBERS = 'biufc'
 _CARRIED = _NUMBERS + 'SUMm'
 _TYPE = re.compile(
@@ -38,9 +41,18 @@ class ArrayRefused(ValueError):
     """An array, or a map that claims to be one, that no body carries."""
 
 
+def carried(array: Array) -> Array:
+    """Return an array of bfloat16, which no body carries, as float32; any other as it is."""
+    if array.dtype.kind == 'V' and array.dtype.name == BFLOAT16:
+        return array.astype(np.float32)
+    return array
+
+
 def array_to_map(array: Array) -> dict[bytes, Any]:
     """
     Lay out an array as msgpack-numpy does; its data shares the array's memory where it can.
+
+    An array of bfloat16 goes as float32, as a tensor of that type does.
 
     Raises
     ------
@@ -48,6 +60,7 @@ def array_to_map(array: Array) -> dict[bytes, Any]:
         Its type is no plain number, bool, time or text.
 
     """
+    array = carried(array)
     return {
         b'nd': True,
         b'type': _type_of(array.dtype),

@@ -11,6 +11,7 @@ import msgpack  # type: ignore[import-untyped]
 import numpy as np
 from seq_harness.contract.arrays import (
     array_to_map,
+    carried,
     map_to_value,
     MARKERS,
     plain_array,
@@ -86,6 +87,7 @@ def pack_pieces(value: Any) -> tuple[bytes | memoryview, ...]:
     """
     if not isinstance(value, np.ndarray) or value.nbytes >= 2**32:
         return (pack(value),)
+    value = carried(value)
     try:
         fields = array_to_map(value)
     except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from seq_harness.contract.arrays import carried
 from seq_harness.contract.limits import MAX_MESSAGE_BYTES
 from seq_harness.contract.msgpack import MsgpackError, pack_as
 from seq_harness.contract.msgpack import unpack as unpack_any
@@ -73,6 +74,7 @@ def _check_kinds(value: Any) -> None:
 
 def _to_map(value: Any) -> dict[bytes, Any]:
     if isinstance(value, np.ndarray):
+        value = carried(value)
         return {
             b'__ndarray__': True,
             b'data': _data_of(value),

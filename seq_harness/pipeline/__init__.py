@@ -1,5 +1,5 @@
 """What the settings and a policy's declaration build: the parts of an episode."""
 
-from seq_harness.pipeline.pipeline import DeclarationRefused, Pipeline
+from seq_harness.pipeline.pipeline import AnswerRefused, DeclarationRefused, Pipeline
 
-__all__ = ['DeclarationRefused', 'Pipeline']
+__all__ = ['AnswerRefused', 'DeclarationRefused', 'Pipeline']

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
+from typing import Any
 
+import numpy as np
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.episode import Episode, Start
@@ -18,6 +20,7 @@ from seq_harness.pipeline.playing import Playing
 from seq_harness.pipeline.stopping import StopOnInputs
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
+from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.codec_parts import CodecRefused
 from seq_harness.playback.layers import Layers, Misplaced, PlayerLayer
 from seq_harness.playback.modes import RTC
@@ -30,6 +33,10 @@ from seq_harness.settings import ChannelSettings, Settings
 
 class DeclarationRefused(ValueError):
     """The policy needs what this robot does not give; names both sides."""
+
+
+class AnswerRefused(ValueError):
+    """The policy's answer to the warm-up is none that an episode would play; says why."""
 
 
 class Pipeline:
@@ -130,9 +137,48 @@ class Pipeline:
         said = instruction.strip() or self.declaration.observation is None
         return self.layers.encode(self.spec.blank(instruction if said else BLANK_INSTRUCTION))
 
+    def check_answer(self, outputs: Any) -> str:
+        """
+        Read what the policy answered to a blank observation as an act's answer is read (G51).
+
+        Returns what is to be said of it; empty where it is rows.
+
+        Raises
+        ------
+        AnswerRefused
+            Its key, its width or one of its values would be refused of any act, or it is empty.
+
+        """
+        try:
+            chunk = self._rows_of(outputs)
+            if chunk is None:
+                return 'the policy answered nothing to the warm-up: an episode waits for rows'
+            self._refuse_not_finite(chunk)
+        except ChunkRefused as error:
+            raise AnswerRefused(
+                f"the policy's answer to the warm-up would be refused of any act: {error}"
+            ) from error
+        if not chunk.rows and chunk.end_reason is None:
+            raise AnswerRefused(
+                'the policy answered no rows to the warm-up, and an episode would starve: answer '
+                "at least one row, None for nothing new, or 'end' with a reason"
+            )
+        return ''
+
     def by_hand(self) -> ByHand:
         """Return what manual commands must pass."""
         return self._playing.by_hand()
+
+    def _refuse_not_finite(self, chunk: Chunk) -> None:
+        for number, row in enumerate(self._playing.mode.horizon.cut(chunk).rows):
+            for channel in self._channels:
+                finite = np.isfinite(row.commands[channel.name])
+                if not finite.all():
+                    column = channel.columns[int(np.argmin(finite))]
+                    raise ChunkRefused(
+                        f'row {number} (from 0): column {column} {self._columns[column]} is not '
+                        'finite'
+                    )
 
     def _layers(self) -> Layers:
         """Put the configured layers around the player; deltas become absolute right below it."""

@@ -22,6 +22,10 @@ MAX_ROWS = 10_000
 """Rows of one chunk: taking up more would keep the interpreter from the setpoints."""
 
 
+ROWS_AND_COLUMNS = 2
+"""How many axes the rows of one chunk have."""
+
+
 class ColumnsRefused(ValueError):
     """The policy's columns and the robot's channels do not fit; names both sides."""
 
@@ -82,7 +86,7 @@ class RowSplitter:
         """
         Return the chunk that `answer` holds: rows [K, width] and possibly an end (R13).
 
-        None answers nothing new.
+        Leading axes of 1 before these two are left out. None answers nothing new.
 
         Raises
         ------
@@ -138,13 +142,17 @@ class RowSplitter:
             array = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ChunkRefused(f'the rows are not numbers: {error}') from error
+        came = array.shape
         if array.ndim == 1 and array.size:
             array = array[np.newaxis]
         if array.size == 0:
             return np.empty((0, self._width))
-        if array.ndim != 2 or array.shape[1] != self._width:
+        while array.ndim > ROWS_AND_COLUMNS and array.shape[0] == 1:
+            # A policy of one robot leaves the axis of its batch on.
+            array = array[0]
+        if array.ndim != ROWS_AND_COLUMNS or array.shape[1] != self._width:
             raise ChunkRefused(
-                f'rows of {self._width} columns were expected; an array of shape {array.shape} '
+                f'rows of {self._width} columns were expected; an array of shape {came} '
                 'came: make the policy and the declared columns agree'
             )
         return array

@@ -99,7 +99,10 @@ class Connector:
                 self._say(f'connecting to {where}')
                 declaration = policy.connect()
                 # What the policy declares is checked before it is asked anything.
-                policy.warm_up(Pipeline(self._settings, declaration).blank(instruction))
+                pipeline = Pipeline(self._settings, declaration)
+                odd = pipeline.check_answer(policy.warm_up(pipeline.blank(instruction)))
+                if odd:
+                    self._say(odd)
             finally:
                 self._reaching = None
             return Connected(policy, declaration, parts.pop_all())

@@ -11,7 +11,7 @@ from seq_harness.client.registry import open_policy
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.msgpack import pack
 from seq_harness.inputs import Inputs, Snapshot
-from seq_harness.pipeline import Pipeline
+from seq_harness.pipeline import AnswerRefused, Pipeline
 from seq_harness.ros.findings import fault, Finding, ok, warning
 from seq_harness.ros.preflight_commands import (
     command_findings,
@@ -79,8 +79,13 @@ def worker_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]
         declaration = policy.connect()
         pipeline = Pipeline(settings, declaration)
         began = time.monotonic()
-        policy.warm_up(pipeline.blank(settings['instruction']))
+        outputs = policy.warm_up(pipeline.blank(settings['instruction']))
         took_ms = (time.monotonic() - began) * 1e3
+        odd = pipeline.check_answer(outputs)
+    except AnswerRefused as error:
+        remedy = 'correct what the policy answers, or what it declares'
+        yield fault('policy', f'{where}: {error}', remedy)
+        return
     except Exception as error:
         yield fault(
             'worker', f'{where}: {error}', 'start the worker, or make both sides declare the same'
@@ -89,6 +94,8 @@ def worker_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]
     finally:
         policy.close()
     yield ok('worker', f'{where} answers; the warm-up took {took_ms:.0f} ms')
+    if odd:
+        yield warning('policy', odd, 'see whether it answers rows to what the robot sees')
     yield ok('policy', declared(declaration, pipeline.rate_hz))
     yield ok('worker', pipeline.describe().replace('\n', '\n           '))
     yield from observation_findings(pipeline, settings, snapshot)

@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import Any
 
 import msgpack as library  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from seq_harness.contract import MsgpackError, pack, unpack
+from seq_harness.contract import MsgpackError, numpy_msgpack, pack, unpack
+from seq_harness.contract.msgpack import pack_pieces
 
 ARRAY_HEX = (
     '85c4026e64c3c40474797065a33c6634c4046b696e64c400c40573686170659102'
@@ -336,3 +338,26 @@ def test_a_map_is_a_level_as_a_list_is() -> None:
     assert pack(unpack(body)) == body
     with pytest.raises(MsgpackError, match='64 levels'):
         unpack(b'\x81\xa1a' + body)
+
+
+class Bfloat16(np.ndarray[Any, Any]):
+    """An array of the type that ml_dtypes adds to numpy, as far as packing looks at it."""
+
+    @property
+    def dtype(self) -> Any:
+        return SimpleNamespace(kind='V', name='bfloat16')
+
+    def astype(self, *_: Any, **__: Any) -> Any:
+        wide = np.ndarray(self.shape, np.uint16, self.tobytes()).astype(np.uint32) << 16
+        return wide.view(np.float32)
+
+
+@pytest.mark.parametrize('rows', [1, 3000])
+def test_g51_an_array_of_bfloat16_goes_as_float32(rows: int) -> None:
+    values = np.full((rows, 2), [1.5, -2.25], np.float32)
+    short = (values.view(np.uint32) >> 16).astype(np.uint16).view(Bfloat16)
+    pieces = b''.join(map(bytes, pack_pieces(short)))
+    for body in (pack(short), pieces, numpy_msgpack.pack(short)):
+        came = unpack(body)
+        assert came.dtype == np.float32
+        assert np.array_equal(came, values)

@@ -92,6 +92,14 @@ def test_a_row_alone_is_a_chunk_of_one_and_a_horizon_cuts() -> None:
     assert (len(one.rows), len(cut.rows)) == (1, 2)
 
 
+@pytest.mark.parametrize('axes', [1, 2])
+def test_g51_an_axis_of_a_batch_of_one_is_left_out(axes: int) -> None:
+    rows = np.arange(6.0).reshape(*[1] * axes, 2, 3)
+    chunk = splitter()({'actions': rows})
+    assert chunk is not None
+    assert [list(row.commands['arm']) for row in chunk.rows] == [[2, 0], [5, 3]]
+
+
 def test_an_answer_may_end_the_episode() -> None:
     chunk = splitter()({'actions': np.zeros((1, 3)), 'end': 'done'})
     assert chunk is not None
@@ -110,6 +118,8 @@ def test_none_is_nothing_new_and_no_rows_are_an_empty_chunk() -> None:
     [
         ({'actions': np.zeros((4, 32))}, r'rows of 3 columns were expected; .* \(4, 32\)'),
         ({'actions': np.zeros((2, 4, 3))}, r'shape \(2, 4, 3\)'),
+        ({'actions': np.zeros((4, 1, 3))}, r'shape \(4, 1, 3\)'),
+        ({'actions': np.zeros((1, 1, 4, 32))}, r'shape \(1, 1, 4, 32\)'),
         ({'action': np.zeros((4, 3))}, r"under 'actions'; it has \['action'\]"),
         ({'actions': 'open'}, 'not numbers'),
         ({'actions': np.full((1, 3), 1j)}, 'complex'),

@@ -9,6 +9,7 @@ from lifecycle_msgs.msg import Transition
 import pytest
 from std_msgs.msg import Bool, Float64MultiArray
 from support.composing import Caller, Composition, keys, levels
+from support.forms import REFUSED
 from support.waiting import wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
@@ -193,3 +194,15 @@ def test_a_node_that_was_destroyed_takes_no_more_requests(composed: Composition)
         return [name for name in names if name.startswith('/harness/')]
 
     wait_for(lambda: not left(), 20.0, 'that its services are gone')
+
+
+@pytest.mark.parametrize('form', ['batch', *REFUSED])
+def test_g51_a_policy_that_answers_otherwise_than_it_declares_does_not_configure(
+    composed: Composition, caller: Caller, form: str
+) -> None:
+    arm = composed.arm()
+    composed.harness(worker_url=f'embedded:support.forms:Form?form={form}')
+    composed.spin()
+    assert caller.change('/harness', CONFIGURE) is (form not in REFUSED)
+    assert caller.trigger('/harness/start').success is False
+    assert arm.commands == []

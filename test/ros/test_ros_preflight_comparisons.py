@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from seq_harness.ros.findings import Severity
-from seq_harness.ros.preflight import process_findings
+from seq_harness.ros.preflight import process_findings, worker_findings
 from seq_harness.ros.preflight_commands import command_findings, compared
 from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
+from support.forms import REFUSED
 from support.robots import settings_of
 
 
@@ -126,3 +128,16 @@ def test_what_the_system_refuses_to_the_process_is_a_warning(
 def test_profiles_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProfilesUnreadable, match=r'nowhere\.xml'):
         segment_bytes({'FASTRTPS_DEFAULT_PROFILES_FILE': str(tmp_path / 'nowhere.xml')})
+
+
+@pytest.mark.parametrize('form', ['batch', 'nothing', *REFUSED])
+def test_g51_and_is_a_fault_in_preflight(form: str) -> None:
+    url = f'embedded:support.forms:Form?form={form}'
+    settings = settings_of(worker_url=url, channels__arm__columns=['joint_1', 'joint_2'])
+    found = list(worker_findings(settings, {}))
+    worst = max(found, key=lambda finding: finding.severity)
+    expected = {'batch': Severity.OK, 'nothing': Severity.WARNING}.get(form, Severity.FAULT)
+    assert worst.severity == expected
+    if expected is not Severity.OK:
+        assert (worst.subject, worst.remedy != '') == ('policy', True)
+        assert re.search(REFUSED.get(form, 'answered nothing'), worst.said)
