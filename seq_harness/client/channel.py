@@ -17,6 +17,7 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.contract.wire import HEADER_PROXY_AUTHORIZATION
 
@@ -128,9 +129,7 @@ class Channel:
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
-        with suppress(OSError):
-            # The TLS layer's own would pull it from under another thread.
-            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+        _shut_down(self._sock)
 
     def close(self) -> None:
         """Release the socket."""
@@ -139,9 +138,11 @@ class Channel:
         self._sock.close()
 
 
-def dial(endpoint: Endpoint, deadline_s: float) -> Channel:
+def dial(endpoint: Endpoint, deadline_s: float, cancel: Cancel) -> Channel:
     """
     Connect to an endpoint, through the proxy that the environment names for it.
+
+    `cancel` ends the wait for a certificate.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def dial(endpoint: Endpoint, deadline_s: float) -> Channel:
         _find_dead_peers(sock)
         if endpoint.is_secure:
             sock.settimeout(_left_s(deadline_s))
-            sock = _secured(sock, endpoint)
+            sock = _secured(sock, endpoint, cancel)
         return Channel(sock)
     except BaseException:
         sock.close()
@@ -178,7 +179,11 @@ def _connected(endpoint: Endpoint, deadline_s: float) -> socket.socket:
             encoded = b64encode(secret.encode()).decode()
             headers[HEADER_PROXY_AUTHORIZATION] = f'Basic {encoded}'
         connection.set_tunnel(endpoint.host, endpoint.port, headers)
-    connection.connect()  # which sets TCP_NODELAY
+    try:
+        connection.connect()  # which sets TCP_NODELAY
+    except BaseException:
+        connection.close()  # a proxy may have answered
+        raise
     sock: socket.socket = connection.sock
     return sock
 
@@ -189,23 +194,41 @@ def _proxy_of(endpoint: Endpoint) -> str | None:
     return getproxies().get('https' if endpoint.is_secure else 'http')
 
 
-def _secured(sock: socket.socket, endpoint: Endpoint) -> ssl.SSLSocket:
+def _secured(sock: socket.socket, endpoint: Endpoint, cancel: Cancel) -> ssl.SSLSocket:
     if endpoint.fingerprint is None:
         context = endpoint.tls or ssl.create_default_context()
-        return context.wrap_socket(sock, server_hostname=endpoint.host)
-    # A pinned certificate is trusted for what it is, whoever signed it and whatever it names.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    secured = context.wrap_socket(sock, server_hostname=endpoint.host)
-    shown = hashlib.sha256(secured.getpeercert(binary_form=True) or b'').hexdigest()
-    if not hmac.compare_digest(shown, endpoint.fingerprint):
+    else:
+        # A pinned certificate is trusted for what it is, whoever signed it, whatever it names.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    secured = context.wrap_socket(
+        sock, server_hostname=endpoint.host, do_handshake_on_connect=False
+    )
+    try:
+        with cancel.calling(lambda: _shut_down(secured)):
+            secured.do_handshake()
+        if endpoint.fingerprint is not None:
+            _check_fingerprint(secured, endpoint.fingerprint)
+    except BaseException:
         secured.close()
-        raise ssl.SSLCertVerificationError(
-            f'a certificate with the sha256 {endpoint.fingerprint} was expected, and the peer '
-            f'shows {shown}'
-        )
+        raise
     return secured
+
+
+def _check_fingerprint(secured: ssl.SSLSocket, expected: str) -> None:
+    shown = hashlib.sha256(secured.getpeercert(binary_form=True) or b'').hexdigest()
+    if not hmac.compare_digest(shown, expected):
+        raise ssl.SSLCertVerificationError(
+            f'a certificate with the sha256 {expected} was expected, and the peer shows {shown}'
+        )
+
+
+def _shut_down(sock: socket.socket) -> None:
+    """End a connection from any thread."""
+    with suppress(OSError):
+        # The TLS layer's own would pull it from under another thread.
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _find_dead_peers(sock: socket.socket) -> None:

@@ -99,6 +99,8 @@ class EmbeddedScope:
         if self._closed:
             return
         self._closed = True
+        with self._lock:
+            self._stream.end()
         if self._touched:
             self._host.call(wire.EPISODE_END, {wire.KEY_EPISODE_ID: self._stream.episode_id})
 

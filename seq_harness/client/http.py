@@ -244,7 +244,7 @@ def open_http(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Exchange:
     """
     return opened(
         endpoint,
-        lambda deadline_s: Exchange(endpoint, dial(endpoint, deadline_s)),
+        lambda deadline_s, given_up: Exchange(endpoint, dial(endpoint, deadline_s, given_up)),
         within_s,
         cancel,
     )

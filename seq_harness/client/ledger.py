@@ -102,6 +102,11 @@ class Ledger:
         if entry is not None:
             self._leave(entry)
 
+    def clear(self) -> None:
+        """Drop all entries."""
+        for number in [*self._entries]:
+            self.forget(number)
+
     def forget_passed(self, *places: Place) -> None:
         """Drop the entries at `places` that no act can read any more."""
         for number in self._passed(places):

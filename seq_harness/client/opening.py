@@ -22,13 +22,21 @@ class Opened(Protocol):
     def abort(self) -> None:
         """End it at once."""
 
+    def close(self) -> None:
+        """Release it."""
+
 
 C = TypeVar('C', bound=Opened)
 
+Make = Callable[[float, Cancel], C]
+"""Connects by a deadline on the monotonic clock, or until it is given up."""
 
-def opened(endpoint: Endpoint, make: Callable[[float], C], within_s: float, cancel: Cancel) -> C:
+
+def opened(endpoint: Endpoint, make: Make[C], within_s: float, cancel: Cancel) -> C:
     """
-    Return what `make` connects by its deadline, or give up when `cancel` is set.
+    Return what `make` connects within `within_s` seconds, or give up when `cancel` is set.
+
+    What is connected later than that is closed.
 
     Raises
     ------
@@ -44,52 +52,66 @@ def opened(endpoint: Endpoint, make: Callable[[float], C], within_s: float, canc
 
 
 class _Opening(Generic[C]):
-    """A connection that is being made."""
+    """A connection that is being made, for one asker, who takes what came of it once."""
 
-    def __init__(self, endpoint: Endpoint, make: Callable[[float], C], within_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, make: Make[C], within_s: float) -> None:
         self._endpoint = endpoint
         self._make = make
         self._within_s = within_s
         self._ready = threading.Event()
+        self._cancel = Cancel()  # set when nobody waits any more
         self._lock = threading.Lock()  # held for a few assignments
-        self._given_up = False  # under _lock
+        self._taken = False  # under _lock: the asker has gone
         self._made: C | None = None  # under _lock
-        self._error: Exception = Unreachable('connecting was given up')  # under _lock
+        self._error: Exception | None = None  # under _lock
         threading.Thread(target=self._run, name='connect', daemon=True).start()
 
     def give_up(self) -> None:
-        with self._lock:
-            self._given_up = True
-            made = self._made
+        self._cancel.set()
         self._ready.set()
-        if made is not None:
-            made.abort()
 
     def result(self) -> C:
         if not self._ready.wait(self._within_s):
             self.give_up()
-            raise Unreachable(f'{self._endpoint} did not answer within {self._within_s:.1f} s')
+            told = f'{self._endpoint} did not answer within {self._within_s:.1f} s'
+        else:
+            told = 'connecting was given up'
         with self._lock:
-            if self._made is None or self._given_up:
-                raise self._error
-            return self._made
+            self._taken = True
+            made, self._made = self._made, None
+            error, self._error = self._error, None
+        given_up = self._cancel.is_set()
+        if made is not None and not given_up:
+            return made
+        if made is not None:
+            _end(made)
+        try:
+            raise Unreachable(told) if given_up or error is None else error
+        finally:
+            del error  # which would hold this frame, and with it itself
 
     def _run(self) -> None:
-        made: C | None = None
-        error: Exception | None = None
         try:
-            made = self._make(time.monotonic() + self._within_s)
+            made = self._make(time.monotonic() + self._within_s, self._cancel)
         except Exception as caught:
-            error = self._explained(caught)
-            if error is not caught:
-                error.__cause__ = caught
-        with self._lock:
-            self._made = made
-            self._error = error or self._error
-            late = self._given_up
+            self._failed(caught)
+        else:
+            self._succeeded(made)
         self._ready.set()
-        if late and made is not None:
-            made.abort()
+
+    def _succeeded(self, made: C) -> None:
+        with self._lock:
+            late = self._taken
+            self._made = None if late else made
+        if late:
+            _end(made)
+
+    def _failed(self, caught: Exception) -> None:
+        error = self._explained(caught)
+        if error is not caught:
+            error.__cause__ = caught
+        with self._lock:
+            self._error = None if self._taken else error
 
     def _explained(self, error: Exception) -> Exception:
         """Turn what went wrong into what can be done about it."""
@@ -104,3 +126,9 @@ class _Opening(Generic[C]):
             return Unreachable(f'{self._endpoint}: {error}')
         log.error('connecting to %s failed', self._endpoint, exc_info=error)
         return HandshakeRefused(f'connecting to {self._endpoint} failed: {error}')
+
+
+def _end(made: Opened) -> None:
+    """Close what nobody uses, without a goodbye."""
+    made.abort()
+    made.close()

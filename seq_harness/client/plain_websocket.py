@@ -352,14 +352,18 @@ def connected_websocket(
 
     """
 
-    def make(deadline_s: float) -> PlainWebsocket:
-        return _connected(endpoint, deadline_s, headers, subprotocol)
+    def make(deadline_s: float, given_up: Cancel) -> PlainWebsocket:
+        return _connected(endpoint, deadline_s, given_up, headers, subprotocol)
 
     return opened(endpoint, make, within_s, cancel)
 
 
 def _connected(
-    endpoint: Endpoint, deadline_s: float, headers: Mapping[str, str], subprotocol: str | None
+    endpoint: Endpoint,
+    deadline_s: float,
+    given_up: Cancel,
+    headers: Mapping[str, str],
+    subprotocol: str | None,
 ) -> PlainWebsocket:
     protocol = ClientProtocol(
         parse_uri(endpoint.url),
@@ -367,10 +371,11 @@ def _connected(
         max_size=endpoint.max_message_bytes,
         logger=wire_log,
     )
-    channel = dial(endpoint, deadline_s)
+    channel = dial(endpoint, deadline_s, given_up)
     socket = PlainWebsocket(channel, protocol, endpoint.max_message_bytes)
     try:
-        socket.shake_hands(endpoint, headers, deadline_s)
+        with given_up.calling(socket.abort):
+            socket.shake_hands(endpoint, headers, deadline_s)
         if socket.subprotocol != subprotocol:
             raise HandshakeRefused(
                 f'{endpoint} does not speak {subprotocol}: is it the address of a worker? '

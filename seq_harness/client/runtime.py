@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 import time
+import traceback
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,9 @@ T = TypeVar('T')
 
 CLOSE_WITHIN_S = 5.0
 """How long closing waits for calls that are still running, unless told otherwise (R57)."""
+
+MAX_UNREAD = 16
+"""Failures that wait for a reader; of more, the oldest reaches the log at once."""
 
 log = logging.getLogger(__name__)
 
@@ -136,12 +140,14 @@ class Runtime:
 
     def _keep_failure(self, call: _Call[Any]) -> None:
         """Hold a failed call until somebody reads it or the runtime closes (R38)."""
+        if call.was_given_up:
+            return
         with self._lock:
-            if not self._closed:
-                self._failed = [kept for kept in self._failed if not kept.read]
-                self._failed.append(call)
-                return
-        call.log_if_unread(self._name)
+            unread = [kept for kept in (*self._failed, call) if not kept.read]
+            spare = len(unread) if self._closed else max(0, len(unread) - MAX_UNREAD)
+            self._failed = unread[spare:]
+        for oldest in unread[:spare]:
+            oldest.log_if_unread(self._name)
 
 
 class _Call(Generic[T]):
@@ -176,12 +182,17 @@ class _Call(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]
 
+    @property
+    def was_given_up(self) -> bool:
+        """Tell whether it ended because somebody asked for that, which is no failure."""
+        return isinstance(self._error, Retired)
+
     def run(self) -> bool:
         """Run the call; tell whether it succeeded."""
-        fn, args = self._fn, self._args
-        try:
-            self._value = self._context.run(fn, *args)  # type: ignore[arg-type]
+        try:  # no local may name what was called: an error keeps this frame
+            self._value = self._context.run(self._fn, *self._args)  # type: ignore[arg-type]
         except BaseException as error:
+            _empty_frames(error)
             self._error = error
         return self._error is None
 
@@ -203,7 +214,7 @@ class _Call(Generic[T]):
 
     def log_if_unread(self, name: str) -> None:
         """Log the failure at ERROR unless somebody read it or asked for it (R38, R58)."""
-        if not self.read and self._error is not None and not isinstance(self._error, Retired):
+        if not self.read and self._error is not None and not self.was_given_up:
             log.error('a call of %s failed and nobody read it', name, exc_info=self._error)
 
 
@@ -218,14 +229,21 @@ class _Worker:
         self._thread.start()
 
     def _serve(self) -> None:
-        while (call := self.calls.get()) is not None:
-            if not self._runtime._claim(self):
-                call.cancel()
-                continue
-            succeeded = call.run()
-            if not succeeded:
+        while self._serve_next():
+            pass  # no local may name the last call while the next is waited for
+
+    def _serve_next(self) -> bool:
+        """Run the next call; tell whether there may be another."""
+        call = self.calls.get()
+        if call is None:
+            return False
+        if not self._runtime._claim(self):
+            call.cancel()
+        else:
+            if not call.run():
                 self._runtime._keep_failure(call)
             call.settle()
+        return True
 
     def drop_queued(self) -> None:
         """Cancel what was not begun and let the thread end."""
@@ -246,3 +264,12 @@ class _Worker:
     def running(self) -> bool:
         """Tell whether the thread is still inside a call."""
         return self._thread.is_alive() and self._thread is not threading.current_thread()
+
+
+def _empty_frames(error: BaseException) -> None:
+    """Let an error say where it was raised, and hold nothing of what was worked on there."""
+    chain: list[BaseException] = [error]
+    for link in chain:
+        traceback.clear_frames(link.__traceback__)
+        more = (link.__cause__, link.__context__)
+        chain.extend(e for e in more if e is not None and not any(e is seen for seen in chain))

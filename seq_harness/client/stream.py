@@ -135,11 +135,13 @@ class ObservationStream:
         """Say whether posts get through; while they do not, a full stream drops its oldest."""
         self._draining = yes
 
+    def end(self) -> None:
+        """Let go of all observations: the episode is over, and nothing is sent any more."""
+        self._ledger.clear()
+
     def _check_new(self, number: int) -> None:
         if number in self._ledger or number <= self._asked:
-            raise ValueError(
-                f'step {number} was given before: each observation has a number of its own'
-            )
+            raise ValueError(f'step {number} was given before: each has a number of its own')
 
     def _drop_oldest(self) -> None:
         for entry in self._ledger.at(Place.QUEUED, Place.ENCODING, Place.READY):
@@ -218,8 +220,7 @@ class ObservationStream:
 
     def next_post(self) -> Post | None:
         """Return the next post, or None while there is nothing to post or one is under way."""
-        act_opens = self._act_is_out and not self._opened
-        if self._outbox.busy or act_opens:
+        if self._outbox.busy or (self._act_is_out and not self._opened):
             return None
         self._sort_pending()
         return self._outbox.take(

@@ -111,6 +111,7 @@ class Uploader:
         """Post nothing more; the poster tells the worker that the episode is over."""
         with self._lock:
             self._closing = True
+            self._stream.end()
             self._to_encode.notify_all()
             self._to_post.notify_all()
             self._landed.notify_all()
@@ -145,7 +146,8 @@ class Uploader:
         if self._stream.reads_past:
             kept = joined(payload)
             with self._lock:
-                self._stream.own(number, kept)
+                if not self._closing:
+                    self._stream.own(number, kept)
 
     def ask(self, within_s: float, cancel: Cancel) -> Question | None:
         """
@@ -252,6 +254,13 @@ class Uploader:
     # The poster's thread.
 
     def _post(self) -> None:
+        try:
+            self._post_all()
+            self._end_episode()
+        finally:
+            self._link.close()
+
+    def _post_all(self) -> None:
         while (post := self._next_post()) is not None:
             try:
                 reply = self._deliver(post)
@@ -260,8 +269,6 @@ class Uploader:
             else:
                 if reply is not None:
                     self._answered(post, reply)
-        self._end_episode()
-        self._link.close()
 
     def _next_post(self) -> Post | None:
         with self._lock:
