@@ -334,7 +334,7 @@ remove_segment() { rm -f "$1" "$1"_[es]l "/dev/shm/sem.${1##*/}_mutex"; }
 # Run a command in a process group of its own, pass it the signals that this script gets, and
 # leave neither a process nor a shared-memory file of it. Returns the command's status.
 run_guarded() {
-  local mark=SEQ_HARNESS_RUN_$$_$RANDOM signal status=0 traced=''
+  local mark=SEQ_HARNESS_RUN_${BASHPID}_$RANDOM signal status=0 traced=''
   [[ ! -t 0 ]] || exec </dev/null # A process group in the background may not read the terminal.
   compgen -G '/dev/shm/lttng-ust-wait-*' >/dev/null || traced=no
   child='' stopping=''
@@ -363,6 +363,28 @@ run_guarded() {
   return "$status"
 }
 
+# Run functions at once, each in a process group of its own, and pass them the signals that this
+# script gets, which ends with them. Each runs its commands under guard.
+side_by_side() {
+  local function signal stopped=''
+  local -a running=()
+  set -m
+  for function in "$@"; do
+    "$function" &
+    running+=($!)
+  done
+  set +m
+  for signal in INT TERM HUP; do
+    # shellcheck disable=SC2064  # each trap passes on its own signal
+    trap "stopped=$signal; kill -$signal ${running[*]} 2>/dev/null || true" "$signal"
+  done
+  for child in "${running[@]}"; do
+    while child_runs; do wait_for_child || true; done
+  done
+  trap - INT TERM HUP
+  [[ -z $stopped ]] || exit $((128 + $(kill -l "$stopped")))
+}
+
 pass_on() {
   stopping=$1
   [[ -z $child ]] || kill "-$1" -- "-$child" 2>/dev/null || true
@@ -371,7 +393,9 @@ pass_on() {
 # Without the shell's own line about a child that a signal ended: the status says it.
 wait_for_child() { { wait "$child"; } 2>/dev/null; }
 
-child_is_gone() { ! kill -0 "$child" 2>/dev/null; }
+child_runs() { kill -0 "$child" 2>/dev/null; }
+
+child_is_gone() { ! child_runs; }
 
 # End every process that has the variable $1 in its environment: it may have left the group.
 end_marked() {

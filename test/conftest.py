@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import os
+from pathlib import Path
+import re
 
 from _pytest.terminal import TerminalReporter
 from hypothesis import settings
@@ -17,6 +19,9 @@ settings.load_profile('ci' if os.environ.get('CI') else 'here')
 
 PARTS = os.environ.pop('SEQ_HARNESS_PARTS', '')
 """How what scripts/test ran before pytest went, a line each."""
+
+FIRST = ('ros', 'cli', 'launch', 'servers', 'package', 'client', 'worker')
+"""The folders that take longest: run side by side, nobody is left alone with one at the end."""
 
 LEFTOVERS = Leftovers(f'SEQ_HARNESS_TESTS_{os.getpid()}')
 
@@ -44,6 +49,21 @@ def nothing_left_running() -> Iterator[None]:
         left = LEFTOVERS.end(patience_s=5.0)
     if left:
         pytest.fail('these outlived the tests that started them: ' + '; '.join(left))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, and hold every name to be the same in each process."""
+    for item in items:
+        if re.search(r' at 0x[0-9a-f]+', item.nodeid):
+            raise pytest.UsageError(
+                f'expected a name without an address: give {item.nodeid} an id'
+            )
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return FIRST.index(folder) if folder in FIRST else len(FIRST)
 
 
 def _restore(name: str, value: str | None) -> None:

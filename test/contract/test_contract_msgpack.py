@@ -270,7 +270,7 @@ def test_decoded_arrays_are_copies_where_they_are_to_be_written_to() -> None:
         -(2**63) - 1,
         10**400,
         {1, 2},
-        object(),
+        pytest.param(object(), id='object()'),
         1j,
         range(3),
         library.ExtType(1, b'x'),

@@ -127,11 +127,11 @@ def test_an_envelope_that_makes_no_array_is_refused(changed: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     'value',
     [
-        np.array([object()]),
+        pytest.param(np.array([object()]), id='array of object()'),
         np.array([1j]),
         np.complex64(1j),
         np.zeros(1, dtype=[('a', 'f4')]),
-        {'a': object()},
+        pytest.param({'a': object()}, id='object() in a map'),
         {1.5: 1},
         2**64,
     ],
