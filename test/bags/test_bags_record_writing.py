@@ -31,6 +31,7 @@ from seq_harness.bags.records import BagError
 from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.uplink import WorkerLost
 from support.recordings import parameters
+from support.waiting import PATIENCE_S
 
 SETTINGS = settings_from(parameters())
 BEGIN = Begin(VERSION, Clocks(5, 1005), 50_000_000, {}, {}, {}, '', 'acts', 'steady')
@@ -48,7 +49,7 @@ class Held(Shaping):
     def shaped(self, item: Any) -> Iterator[Any]:
         """Wait, then yield the item."""
         self.busy.set()
-        assert self.free.wait(20.0)
+        assert self.free.wait(PATIENCE_S)
         yield item
 
 
@@ -67,7 +68,7 @@ def test_what_a_slow_disk_does_not_take_is_dropped_and_counted(tmp_path: Path) -
     shaping = Held()
     writer = RecordWriter(tmp_path / 'slow.mcap', BEGIN, shaping, lambda: Clocks(9, 1009))
     writer.put(Clocks(6, 1006))
-    assert shaping.busy.wait(20.0)
+    assert shaping.busy.wait(PATIENCE_S)
     for number in range(MOST_WAITING + 7):
         writer.put(Clocks(number, number))
     assert writer.figures()['dropped'] == {'clocks': 7}

@@ -9,6 +9,7 @@ import pytest
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.recording import Kept, Recorder, Storage
 from seq_harness.bags.records import BagError, Offered, Record, Topic
+from support.waiting import PATIENCE_S
 
 FLOAT = 'std_msgs/msg/Float64'
 CUSTOM = 'lab_msgs/msg/Reading'
@@ -79,12 +80,12 @@ def test_messages_beyond_the_queue_are_dropped_and_counted(tmp_path: Path) -> No
 
     def slowly(kind: str) -> str | None:
         asked.set()
-        may_go_on.wait(10.0)
+        may_go_on.wait(PATIENCE_S)
         return None
 
     recorder = Recorder(tmp_path / 'bag', max_waiting_bytes=5 * len(DATA), define=slowly)
     recorder.add_topic(Topic('/a', FLOAT))
-    assert asked.wait(10.0)
+    assert asked.wait(PATIENCE_S)
     kept = [recorder.write(_record(n)) for n in range(8)]
     assert kept == [Kept.QUEUED] * 5 + [Kept.DROPPED] * 3
     may_go_on.set()

@@ -31,7 +31,7 @@ from support.recordings import (
     START_NS,
     write,
 )
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 rclpy = pytest.importorskip('rclpy')
 
@@ -44,7 +44,6 @@ That one starts the episode, and with it the grid of steps. /clock says 8 ms aft
 too: so a step lies 5 ms from any message, and its instant is the same in the replay.
 """
 PERIOD_NS = 50 * MS
-DELIVERED_WITHIN_S = 20.0
 
 
 def _messages() -> list[Message]:
@@ -196,7 +195,7 @@ class Player:
         self._wait(lambda: len(self._seen.arrivals) >= number, f'message {number}')
 
     def _wait(self, until: Callable[[], bool], what: str) -> None:
-        assert self._seen.wait(until, DELIVERED_WITHIN_S), f'{what} did not come'
+        assert self._seen.wait(until, PATIENCE_S), f'{what} did not come'
 
 
 @contextmanager
@@ -240,7 +239,7 @@ def _node(seen: Seen, player: Player, monkeypatch: pytest.MonkeyPatch) -> Iterat
     node = HarnessNode(context=context, parameter_overrides=overrides)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    wait_for(lambda: _begun(node, executor, player), 10.0, 'the time')
+    wait_for(lambda: _begun(node, executor, player), PATIENCE_S, 'the time')
     node.configure_soon(lambda: None)
     spinning = threading.Thread(target=executor.spin, daemon=True)
     spinning.start()
@@ -248,7 +247,7 @@ def _node(seen: Seen, player: Player, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield
     finally:
         executor.shutdown()
-        spinning.join(5.0)
+        spinning.join(PATIENCE_S)
         node.close()
         node.destroy_node()
         rclpy.shutdown(context=context)
@@ -283,7 +282,9 @@ def seen(bag: Path, ros_domain_id: int) -> Seen:
         _node(seen, player, monkeypatch),
         Watcher() as watcher,
     ):
-        watcher.wait(lambda: watcher.ready and player.heard, 20.0, 'a ready harness', lambda: None)
+        watcher.wait(
+            lambda: watcher.ready and player.heard, PATIENCE_S, 'a ready harness', lambda: None
+        )
         assert watcher.call('start') == ''
         player.play(opened)
     return seen

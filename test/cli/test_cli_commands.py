@@ -10,6 +10,7 @@ import sys
 import pytest
 from seq_harness.cli.main import COMMANDS
 from seq_harness.cli.needs import NEEDS, ROS
+from support.waiting import PATIENCE_S
 
 # Leaves out what the words name, as an installation without it does.
 WITHOUT = """
@@ -29,7 +30,7 @@ def without(modules: str, *command: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, '-c', WITHOUT, modules, *command],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -37,7 +38,9 @@ def without(modules: str, *command: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize('name', COMMANDS)
 def test_help_is_printed_for_people(name: str) -> None:
     command = [sys.executable, '-m', 'seq_harness.cli.main', name, '--help']
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    shown = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith('usage: ')
     for odd in ('OnFault', '<', 'seq_harness.bags', '%('):
@@ -89,7 +92,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
 ) -> None:
     words = [sys.executable, '-m', 'seq_harness.cli.main', *command, where]
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=tmp_path
     )
     assert done.returncode == 2
     assert 'expected a file' in done.stderr
@@ -103,7 +106,7 @@ def test_a_parameter_file_that_cannot_be_read_is_refused_before_anything_runs(
 ) -> None:
     words = [sys.executable, '-m', 'seq_harness.cli.main', *command, where]
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=tmp_path
     )
     assert done.returncode == 2
     assert f'expected a file that can be read, got {where}' in done.stderr
@@ -115,6 +118,6 @@ def test_a_time_that_is_none_is_refused(seconds: str, tmp_path: Path) -> None:
     file.touch()
     command = ['preflight', '--params-file', str(file), f'--seconds={seconds}']
     words = [sys.executable, '-m', 'seq_harness.cli.main', *command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 2
     assert 'seconds' in done.stderr

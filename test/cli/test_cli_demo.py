@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.reports import parsed
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 RECORDING = Path(__file__).parents[1] / 'bags' / 'data' / 'handguided_wristcam'
@@ -32,7 +32,7 @@ def test_the_arm_reaches_its_targets_and_every_row_is_accounted_for(tmp_path: Pa
     figures_file, page = tmp_path / 'figures.json', tmp_path / 'page.html'
     written = ('--json', str(figures_file), '--report', str(page))
     process = demo('--params-file', str(CONFIG), '--seconds', '25', *written)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     assert 'setpoint lateness' in out
     assert 'late' in errors, 'plain lines where there is no terminal'
@@ -54,7 +54,7 @@ def test_the_arm_reaches_its_targets_and_every_row_is_accounted_for(tmp_path: Pa
 
 def test_it_fails_when_the_targets_are_not_reached() -> None:
     process = demo('--params-file', str(CONFIG), '--seconds', '1')
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert 'the targets were not reached: stop' in errors
 
@@ -63,9 +63,9 @@ def test_ctrl_c_ends_it_and_what_it_started() -> None:
     process = demo('--params-file', str(CONFIG))
     assert process.stderr is not None
     lines: list[str] = []
-    wait_for(lambda: 'step' in _next(process, lines), 60.0, 'a live line')
+    wait_for(lambda: 'step' in _next(process, lines), PATIENCE_S, 'a live line')
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=15)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
 
 
@@ -77,14 +77,14 @@ def _next(process: subprocess.Popen[str], lines: list[str]) -> str:
 
 def test_a_recording_takes_the_place_of_the_arm() -> None:
     process = demo('--bag', str(RECORDING))
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     assert 'ended by                          bag_ended' in out
 
 
 def test_a_bag_that_is_not_there_is_named() -> None:
     process = demo('--bag', 'nowhere')
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert 'expected a recording at nowhere' in errors
 
@@ -92,6 +92,6 @@ def test_a_bag_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize('policy', ['no_such_module:Policy', 'json:Nothing'])
 def test_a_policy_that_cannot_be_served_is_named(policy: str) -> None:
     process = demo('--params-file', str(CONFIG), '--policy', policy)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert policy.partition(':')[0] in errors

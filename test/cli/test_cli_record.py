@@ -17,6 +17,7 @@ import pytest
 from seq_harness.bags import charged, replay, ReplayOptions
 from seq_harness.cli import replay as command
 from support.recordings import Follow, motion, parameters, write
+from support.waiting import PATIENCE_S
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 
@@ -110,7 +111,7 @@ def test_the_demo_records_what_is_replayed_to_the_same_hash(tmp_path: Path) -> N
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert 'the targets were not reached: stop' in demo.stderr
@@ -118,7 +119,7 @@ def test_the_demo_records_what_is_replayed_to_the_same_hash(tmp_path: Path) -> N
         [sys.executable, '-m', 'seq_harness.cli.main', 'replay', '--exact', str(record)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert again.returncode == 0, again.stderr

@@ -11,6 +11,7 @@ from client.scripted_worker import ScriptedWorker
 import pytest
 from seq_harness.client.runtime import Runtime
 from seq_harness.client.sequence import SequencePolicy
+from support.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def policies() -> Iterator[Callable[..., SequencePolicy]]:
     with ExitStack() as stack:
 
         def make(url: str, **options: Any) -> SequencePolicy:
-            policy = SequencePolicy(url, **{'connect_timeout_s': 5.0, **options})
+            policy = SequencePolicy(url, **{'connect_timeout_s': PATIENCE_S, **options})
             stack.callback(policy.close)
             return policy
 

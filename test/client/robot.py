@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 import threading
 from typing import Any
 
-from client.scripted_worker import SOON_S
 from seq_harness.client.runtime import Runtime
 from seq_harness.client.scope import SequenceScope
 from seq_harness.client.sequence import SequencePolicy
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.uplink import Queued, Step
+from support.waiting import PATIENCE_S
 
 
 class Robot:
@@ -47,7 +47,7 @@ class Waited:
         self._done = threading.Event()
         self._answer: Answer[Any] = runtime.start(call, on_done=self._done.set)
 
-    def result(self, within_s: float = SOON_S) -> Any:
+    def result(self, within_s: float = PATIENCE_S) -> Any:
         """Wait for the end and return or raise the outcome."""
         assert self._done.wait(within_s)
         return self._answer.result()

@@ -13,11 +13,13 @@ import ssl
 import threading
 from typing import Any
 
-from client.scripted_worker import Answer, Body, Drop, Held, Silence, SOON_S, Stale
+from client.scripted_worker import Answer, Body, Drop, Held, Silence, Stale
 from seq_harness.contract import wire
 from seq_harness.contract.frames import unpack_frames
 from seq_harness.contract.json_body import pack_json, unpack_json
 from seq_harness.contract.msgpack import pack, unpack
+from support.ports import free_port
+from support.waiting import PATIENCE_S
 
 FORMATS = (wire.FORMAT_MSGPACK, wire.FORMAT_OBSERVE, wire.FORMAT_ACT_ONCE)
 
@@ -69,7 +71,7 @@ class ScriptedHttp:
         self._tls = tls
         self._open: set[socket.socket] = set()
         self._server: _Server | None = None
-        self.port = 0
+        self.port = free_port()
         self.start()
 
     @property
@@ -78,9 +80,8 @@ class ScriptedHttp:
         return f'{"http" if self._tls is None else "https"}://127.0.0.1:{self.port}'
 
     def start(self) -> None:
-        """Listen, on the port of before if there was one."""
+        """Listen, always on the same port."""
         self._server = _Server(self, self.port, self._tls)
-        self.port = self._server.server_address[1]
         threading.Thread(
             target=self._server.serve_forever, kwargs={'poll_interval': 0.01}, daemon=True
         ).start()
@@ -102,7 +103,7 @@ class ScriptedHttp:
     def next(self, path: str) -> Posted:
         """Return the next request of a path; those of others are passed over."""
         while True:
-            posted = self.asked.get(timeout=SOON_S)
+            posted = self.asked.get(timeout=PATIENCE_S)
             if posted.target.partition('?')[0] == path:
                 return posted
 
@@ -181,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         posted = Posted(self.command, self.path, self.headers, raw, self.number)
         answer = script.answer_to(posted)
         if isinstance(answer, Held):
-            answer.go.wait(SOON_S)
+            answer.go.wait(PATIENCE_S)
             answer = answer.answer or script.plain(posted)
         if isinstance(answer, (Drop, Silence, Stale)):
             self.close_connection = isinstance(answer, Drop)

@@ -14,12 +14,12 @@ from typing import Any
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorBody, ErrorCode
 from seq_harness.contract.msgpack import pack, unpack
+from support.ports import free_port
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import serve, Server, ServerConnection
 from websockets.typing import Subprotocol
-
-SOON_S = 5.0
 
 Body = Mapping[str, Any]
 
@@ -90,7 +90,7 @@ class ScriptedWorker:
         self._subprotocols = [Subprotocol(wire.WS_SUBPROTOCOL)] if subprotocol else None
         self._script: dict[str, deque[Answer]] = {}
         self._open: set[ServerConnection] = set()
-        self.port = 0
+        self.port = free_port()
         self._server: Server | None = None
         self.start()
 
@@ -100,7 +100,7 @@ class ScriptedWorker:
         return f'ws://127.0.0.1:{self.port}'
 
     def start(self) -> None:
-        """Listen, on the port of before if there was one."""
+        """Listen, always on the same port."""
         self._server = serve(
             self._serve,
             '127.0.0.1',
@@ -111,7 +111,6 @@ class ScriptedWorker:
             max_size=None,
             ping_interval=None,
         )
-        self.port = self._server.socket.getsockname()[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
@@ -135,7 +134,7 @@ class ScriptedWorker:
     def next(self, method: str) -> Asked:
         """Return the next request of a method; those of others are passed over."""
         while True:
-            asked = self.asked.get(timeout=SOON_S)
+            asked = self.asked.get(timeout=PATIENCE_S)
             if asked.method == method:
                 return asked
 
@@ -186,7 +185,7 @@ class ScriptedWorker:
         if isinstance(answer, Drop):
             ws.socket.shutdown(socket.SHUT_RDWR)
         elif isinstance(answer, Held):
-            answer.go.wait(SOON_S)
+            answer.go.wait(PATIENCE_S)
             self._send(ws, number, answer.answer or plain())
         elif isinstance(answer, Stale):
             self._send(ws, number + 1000, (200, {'outputs': 'of another act'}))

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from client.robot import Robot, Waited
-from client.scripted_worker import Drop, error, Held, ScriptedWorker, Silence, SOON_S, Stale
+from client.scripted_worker import Drop, error, Held, ScriptedWorker, Silence, Stale
 import numpy as np
 import pytest
 from seq_harness.client.acting import ObservationTooLarge
@@ -19,6 +19,7 @@ from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
 )
+from support.waiting import PATIENCE_S
 
 EVERY = {'observations': {'every': 1}}
 BUSY = error(ErrorCode.BUSY, 'every place is taken', retry_after_s=0.01)
@@ -151,9 +152,9 @@ def test_an_answer_that_does_not_come_in_time_abandons_the_act(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.ACT, Silence())
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.2 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         robot.act()
 
 
@@ -161,7 +162,7 @@ def test_an_act_that_does_not_run_is_sent_again_after_its_time(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.ACT, Silence())
     worker.script(wire.PING, (200, {'act': {'running': False, 'answered': True}}))
     assert robot.act() == {'seq': 0}
@@ -170,15 +171,15 @@ def test_an_act_that_does_not_run_is_sent_again_after_its_time(
     assert first['request_id'] == about['act'] == again['request_id']
 
 
-@pytest.mark.parametrize('act', [{'running': True, 'for_s': 0.2}, {}, {'running': 'perhaps'}])
+@pytest.mark.parametrize('act', [{'running': True, 'for_s': 1.0}, {}, {'running': 'perhaps'}])
 def test_an_act_that_may_run_still_is_not_sent_again(
     workers: Workers, robots: Robots, act: dict[str, Any]
 ) -> None:
     worker = workers()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.ACT, Silence())
     worker.script(wire.PING, (200, {'act': act}))
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.2 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         robot.act()
     assert len(worker.pending(wire.ACT)) == 1
 
@@ -187,7 +188,7 @@ def test_an_act_that_has_ended_goes_again_only_where_it_runs_once(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers({'formats': []})
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.ACT, Silence())
     worker.script(wire.PING, (200, {'act': {'running': False, 'answered': False}}))
     with pytest.raises(ActAbandoned, match='may have been run'):
@@ -199,7 +200,7 @@ def test_g34_a_late_answer_is_never_taken_for_another_acts(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     go = threading.Event()
     worker.script(wire.ACT, Held(go, (200, {'outputs': 'late'})))
     with pytest.raises(ActAbandoned):
@@ -301,7 +302,7 @@ def test_missing_frames_are_sent_again_ahead_of_the_same_act(
     assert robot.act() == {'seq': 4}
     request_id = worker.next(wire.ACT).body['request_id']
     resent: list[int] = []
-    while (asked := worker.asked.get(timeout=SOON_S)).method != wire.ACT:
+    while (asked := worker.asked.get(timeout=PATIENCE_S)).method != wire.ACT:
         resent += [frame['seq'] for frame in asked.body.get('frames', [])]
     assert {2, 3} <= set(resent)
     assert asked.body['request_id'] == request_id
@@ -325,7 +326,7 @@ def test_an_act_waits_for_the_skips_that_it_reads(workers: Workers, robots: Robo
     robot.act()
     methods: list[tuple[str, Any]] = []
     while len(methods) < 3:
-        asked = worker.asked.get(timeout=SOON_S)
+        asked = worker.asked.get(timeout=PATIENCE_S)
         if asked.method in (wire.ACT, wire.OBSERVE):
             methods.append((asked.method, asked.body.get('skipped')))
     assert methods == [(wire.ACT, None), (wire.OBSERVE, [1]), (wire.ACT, None)]

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from client.scripted_http import ScriptedHttp
-from client.scripted_worker import Drop, error, Held, ScriptedWorker, SOON_S
+from client.scripted_worker import Drop, error, Held, ScriptedWorker
 import pytest
 from seq_harness.client.endpoint import Endpoint, EndpointRefused
 from seq_harness.client.registry import open_policy, policy_at, UnknownScheme
@@ -23,6 +23,8 @@ from seq_harness.contract.obs_schedule import ReachRefused
 from seq_harness.playback.uplink import PolicyError, Step, WorkerLost
 from seq_harness.settings.parameter import SettingsError
 from seq_harness.settings.worker_parameters import WORKER
+from support.ports import free_port
+from support.waiting import AT_ONCE_S, PATIENCE_S
 
 Workers = Callable[..., ScriptedWorker]
 Policies = Callable[..., SequencePolicy]
@@ -151,12 +153,11 @@ def test_a_worker_that_refuses_the_body_is_said_at_once(
 
 
 def test_nobody_there_is_said_after_the_time_to_connect(policies: Policies) -> None:
-    with socket.create_server(('127.0.0.1', 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     began = time.monotonic()
     with pytest.raises(WorkerLost, match=r'within 0\.5 s.*refused'):
         policies(f'ws://127.0.0.1:{port}', connect_timeout_s=0.5).connect()
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < AT_ONCE_S
 
 
 def test_a_worker_that_comes_up_later_is_waited_for(workers: Workers, policies: Policies) -> None:
@@ -205,7 +206,7 @@ def interrupted(
     until()
     began_s = time.monotonic()
     policy.close()
-    thread.join(SOON_S)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert [type(failure) for failure in failures] == [PolicyClosed]
     return time.monotonic() - began_s
@@ -215,19 +216,19 @@ def test_connecting_to_a_peer_that_says_nothing_is_interrupted_at_once(
     policies: Policies,
 ) -> None:
     with socket.create_server(('127.0.0.1', 0)) as silent:
-        silent.settimeout(SOON_S)
+        silent.settimeout(PATIENCE_S)
         policy = policies(f'ws://127.0.0.1:{silent.getsockname()[1]}')
-        assert interrupted(policy, policy.connect, silent.accept) < 0.1
+        assert interrupted(policy, policy.connect, silent.accept) < AT_ONCE_S
 
 
 def test_waiting_for_a_worker_to_warm_is_interrupted_at_once(
     workers: Workers, policies: Policies
 ) -> None:
     worker = workers()
-    worker.script(wire.CONNECT, error(ErrorCode.WARMING, retry_after_s=4.0))
+    worker.script(wire.CONNECT, error(ErrorCode.WARMING, retry_after_s=PATIENCE_S / 2))
     waits = threading.Event()
     policy = policies(worker.url, on_state=lambda text: waits.set())
-    assert interrupted(policy, policy.connect, lambda: waits.wait(SOON_S)) < 0.1
+    assert interrupted(policy, policy.connect, lambda: waits.wait(PATIENCE_S)) < AT_ONCE_S
 
 
 def test_a_greeting_that_is_not_answered_is_interrupted_at_once(
@@ -237,7 +238,7 @@ def test_a_greeting_that_is_not_answered_is_interrupted_at_once(
     go = threading.Event()
     worker.script(wire.CONNECT, Held(go))
     policy = policies(worker.url)
-    assert interrupted(policy, policy.connect, lambda: worker.next(wire.CONNECT)) < 0.1
+    assert interrupted(policy, policy.connect, lambda: worker.next(wire.CONNECT)) < AT_ONCE_S
     go.set()
 
 
@@ -248,7 +249,7 @@ def test_a_warm_up_is_interrupted_at_once(workers: Workers, policies: Policies) 
     policy = policies(worker.url)
     policy.connect()
     took_s = interrupted(policy, lambda: policy.warm_up({}), lambda: worker.next(wire.ACT))
-    assert took_s < 0.5  # the end of its episode is told
+    assert took_s < AT_ONCE_S
     go.set()
 
 
@@ -320,7 +321,7 @@ def test_a_connection_lost_between_episodes_is_made_again(
     policy = policies(worker.url, on_state=lambda text: back.set() if 'back' in text else None)
     policy.connect()
     worker.drop_all()
-    assert back.wait(SOON_S)
+    assert back.wait(PATIENCE_S)
     assert policy.connected
 
 

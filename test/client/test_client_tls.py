@@ -13,7 +13,6 @@ import subprocess
 import threading
 from typing import Any
 
-from client.scripted_worker import SOON_S
 import pytest
 from seq_harness.client.endpoint import EndpointRefused
 from seq_harness.client.sequence import PolicyClosed, SequencePolicy
@@ -21,6 +20,7 @@ from seq_harness.client.transport import HandshakeRefused
 from seq_harness.playback.uplink import Step, WorkerLost
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
+from support.waiting import PATIENCE_S
 
 TOKEN = 'token-that-must-not-leak'
 Policies = Callable[..., SequencePolicy]
@@ -124,15 +124,15 @@ def test_the_environments_proxy_leads_to_a_machine_elsewhere(
     with socket.create_server(('127.0.0.1', 0)) as proxy:
         monkeypatch.setenv('http_proxy', f'http://me:pass@127.0.0.1:{proxy.getsockname()[1]}')
         monkeypatch.delenv('no_proxy', raising=False)
-        policy = policies(f'{scheme}://worker.example:81', connect_timeout_s=SOON_S)
+        policy = policies(f'{scheme}://worker.example:81', connect_timeout_s=PATIENCE_S)
         connecting = threading.Thread(target=lambda: suppressed(policy), daemon=True)
         connecting.start()
-        proxy.settimeout(SOON_S)
+        proxy.settimeout(PATIENCE_S)
         asked, _ = proxy.accept()
         with asked:
             head = asked.recv(4096).decode()
         policy.close()
-        connecting.join(SOON_S)
+        connecting.join(PATIENCE_S)
     assert head.startswith('CONNECT worker.example:81 HTTP/1')
     assert 'Proxy-Authorization: Basic bWU6cGFzcw==' in head
 

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 import threading
 
 from client.robot import Robot, Waited
-from client.scripted_worker import SOON_S
-from client.worker_process import check, Drive, START_S, WorkerProcess
+from client.worker_process import check, Drive, WorkerProcess
 import pytest
 from seq_harness.client.runtime import Runtime
 from seq_harness.client.sequence import SequencePolicy
 from seq_harness.playback.uplink import StateLost, WorkerLost
+from support.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def test_a_killed_worker_is_found_again_and_a_window_goes_on_from_what_was_kept(
     away = threading.Event()
     policy = policies(
         process.url,
-        reconnect_s=START_S,
-        max_request_age_s=START_S,
+        reconnect_s=PATIENCE_S,
+        max_request_age_s=PATIENCE_S,
         on_state=lambda text: away.set() if 'away' in text else None,
     )
     drive = Drive(Robot(policy))
@@ -82,9 +82,9 @@ def test_a_killed_worker_is_found_again_and_a_window_goes_on_from_what_was_kept(
     drive.between(4)
     process.kill()
     acting = Waited(runtime, drive.act)
-    assert away.wait(SOON_S)
+    assert away.wait(PATIENCE_S)
     process.start()
-    read = acting.result(START_S)
+    read = acting.result(PATIENCE_S)
     base = read['numbers'][-1] - read['steps'][-1]
     assert base > 0
     steps = check(read, drive.skipped, base)
@@ -98,7 +98,7 @@ def test_a_killed_worker_takes_the_state_of_a_fed_policy_with_it(
     processes: Processes, policies: Policies
 ) -> None:
     process = processes('Every')
-    policy = policies(process.url, reconnect_s=START_S, max_request_age_s=START_S)
+    policy = policies(process.url, reconnect_s=PATIENCE_S, max_request_age_s=PATIENCE_S)
     drive = Drive(Robot(policy))
     drive.between(3)
     check(drive.act(), drive.skipped)

@@ -10,10 +10,9 @@ import threading
 from typing import Any
 
 from client.robot import Robot
-from client.scripted_worker import SOON_S
 import numpy as np
-
-START_S = 20.0
+from support.ports import free_port
+from support.waiting import PATIENCE_S
 
 
 class WorkerProcess:
@@ -21,7 +20,7 @@ class WorkerProcess:
 
     def __init__(self, policy: str) -> None:
         self._policy = policy
-        self._port = 0
+        self._port = free_port()
         self.url = ''
         self._process: subprocess.Popen[str] | None = None
         self.start()
@@ -36,7 +35,6 @@ class WorkerProcess:
             command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True
         )
         self.url = _first_line(self._process).split()[-1]
-        self._port = int(self.url.rpartition(':')[2].partition('/')[0])
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal, such as one that freezes it."""
@@ -47,7 +45,7 @@ class WorkerProcess:
         """Kill it, as nothing can be prepared for."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(SOON_S)
+            self._process.wait(PATIENCE_S)
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None
@@ -59,7 +57,7 @@ def _first_line(process: subprocess.Popen[str]) -> str:
     assert stdout is not None
     reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
     reader.start()
-    reader.join(START_S)
+    reader.join(PATIENCE_S)
     assert lines, 'the worker did not say where it listens'
     assert lines[0].startswith('serving'), lines[0]
     return lines[0]

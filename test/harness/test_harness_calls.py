@@ -20,14 +20,14 @@ from seq_harness.playback.naming import Rename
 from seq_harness.playback.uplink import Step
 from support.backends import Backend, chunk_of, Waiting
 from support.uplinks import MS, S
+from support.waiting import PATIENCE_S
 
-WITHIN_S = 5.0
 T0 = 100 * S
 
 
 @pytest.fixture
 def runtime() -> Iterator[Runtime]:
-    with Runtime(close_within_s=WITHIN_S) as made:
+    with Runtime(close_within_s=PATIENCE_S) as made:
         yield made
 
 
@@ -37,7 +37,7 @@ def test_r61_an_answer_is_unread_until_it_is_there_and_done_never_blocks(
     backend = Backend()
     start = Waiting(runtime)
     answer = start(lambda: backend.infer(Step(0, 0, {})))
-    assert backend.entered.wait(WITHIN_S)
+    assert backend.entered.wait(PATIENCE_S)
     assert not answer.done()
     with pytest.raises(NotAnswered):
         answer.result()

@@ -14,13 +14,12 @@ from seq_harness.playback.session import NotASession, Observation
 from seq_harness.playback.uplink import Retired, Step
 from support.backends import Backend
 from support.robots import Bench
-
-WITHIN_S = 5.0
+from support.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def runtime() -> Iterator[Runtime]:
-    with Runtime(close_within_s=WITHIN_S) as made:
+    with Runtime(close_within_s=PATIENCE_S) as made:
         yield made
 
 
@@ -73,11 +72,11 @@ def test_r55_finding_07_closing_under_a_running_call_waits_for_it_to_leave(
     backend = Backend()
     with open_scope(backend, runtime.retire) as scope:
         runtime.start(lambda: scope.infer(Step(0, 0, {})))
-        assert backend.entered.wait(WITHIN_S)
+        assert backend.entered.wait(PATIENCE_S)
     assert backend.events == ['call', 'retire'], 'leaving waits for nothing and closes nothing'
     assert scope.reap(0) is Left.CALL_INSIDE
     backend.go.set()
-    assert scope.reap(WITHIN_S) is Left.CLOSED
+    assert scope.reap(PATIENCE_S) is Left.CLOSED
     assert backend.events == ['call', 'retire', 'call left', 'close']
 
 
@@ -106,9 +105,9 @@ def test_a_retired_call_leaves_and_frees_the_thread_for_the_next_within_a_second
     backend = Backend(heeds_retire=True)
     with open_scope(backend, runtime.retire) as scope:
         runtime.start(lambda: scope.infer(Step(0, 0, {})))
-        assert backend.entered.wait(WITHIN_S)
+        assert backend.entered.wait(PATIENCE_S)
     assert runtime.reap(1.0) == 0
-    assert backend.closed.wait(1.0)
+    assert backend.closed.wait(PATIENCE_S)
 
 
 def test_r56_a_failure_in_retiring_still_closes_the_scope() -> None:
@@ -151,12 +150,12 @@ def test_r57_shutdown_waits_for_an_abandoned_call_within_its_bound(
     runtime = Runtime(close_within_s=0.05)
     with open_scope(backend, runtime.retire) as scope:
         runtime.start(lambda: scope.infer(Step(0, 0, {})))
-        assert backend.entered.wait(WITHIN_S)
+        assert backend.entered.wait(PATIENCE_S)
     with caplog.at_level(logging.ERROR):
         runtime.close()
     assert '1 call(s) of runtime still run' in caplog.text
     backend.go.set()
-    assert scope.reap(WITHIN_S) is Left.CLOSED
+    assert scope.reap(PATIENCE_S) is Left.CLOSED
 
 
 def test_r38_r58_a_failure_after_the_end_reaches_only_the_log(
@@ -165,10 +164,10 @@ def test_r38_r58_a_failure_after_the_end_reaches_only_the_log(
     backend = Backend()
     backend.fails = ValueError('late and bad')
     with caplog.at_level(logging.ERROR):
-        runtime = Runtime(close_within_s=WITHIN_S)
+        runtime = Runtime(close_within_s=PATIENCE_S)
         with open_scope(backend, runtime.retire) as scope:
             runtime.start(lambda: scope.infer(Step(0, 0, {})))
-            assert backend.entered.wait(WITHIN_S)
+            assert backend.entered.wait(PATIENCE_S)
         backend.go.set()
         runtime.close()
     assert 'late and bad' in caplog.text
@@ -185,11 +184,11 @@ def test_a_failure_to_close_after_the_last_call_reaches_the_log(
 
     backend.close = broken  # type: ignore[method-assign]
     runtime.start(lambda: scope.infer(Step(0, 0, {})))
-    assert backend.entered.wait(WITHIN_S)
+    assert backend.entered.wait(PATIENCE_S)
     scope.close()
     with caplog.at_level(logging.ERROR):
         backend.go.set()
-        assert scope.reap(WITHIN_S) is Left.CLOSED
+        assert scope.reap(PATIENCE_S) is Left.CLOSED
     assert 'half closed' in caplog.text
 
 

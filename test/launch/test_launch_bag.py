@@ -12,6 +12,7 @@ import pytest
 from seq_harness.ros.watcher import Watcher
 from support.recordings import motion, parameters, write
 from support.sources import ROOT
+from support.waiting import PATIENCE_S
 import yaml
 
 try:
@@ -58,9 +59,9 @@ def bag_on_topics(tmp_path: Path) -> Any:
 @pytest.mark.launch(fixture=bag_on_topics)
 def test_the_bag_is_played() -> None:
     with Watcher() as watcher:
-        watcher.wait(lambda: watcher.ready, 30.0, 'a ready harness', lambda: None)
+        watcher.wait(lambda: watcher.ready, PATIENCE_S, 'a ready harness', lambda: None)
         assert watcher.call('start') == ''
-        watcher.wait(lambda: bool(watcher.reason), 60.0, 'the end', lambda: None)
+        watcher.wait(lambda: bool(watcher.reason), PATIENCE_S, 'the end', lambda: None)
         assert watcher.reason == 'deadline'
         assert watcher.figures['rows']['emitted'] > 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from seq_harness.ros.watcher import Watcher
+from support.waiting import PATIENCE_S
 
 try:
     import launch_pytest
@@ -16,8 +17,6 @@ except ModuleNotFoundError as missing:
     pytest.skip(f'needs launch and launch_ros: {missing}', allow_module_level=True)
 else:
     from support.launching import Launched
-
-WITHIN_S = 30.0
 
 
 @pytest.fixture
@@ -38,11 +37,11 @@ def test_the_demo_plays_in_a_namespace_and_ends_as_one(launched: Launched) -> It
         assert not launched.statuses
 
     with Watcher('/left/harness', '/left/sim_arm') as watcher:
-        watcher.wait(lambda: watcher.ready, WITHIN_S, 'a ready harness', each)
+        watcher.wait(lambda: watcher.ready, PATIENCE_S, 'a ready harness', each)
         assert watcher.call('start', each) == ''
-        watcher.wait(lambda: bool(_emitted(watcher)), WITHIN_S, 'a played row', each)
+        watcher.wait(lambda: bool(_emitted(watcher)), PATIENCE_S, 'a played row', each)
         assert watcher.call('stop', each) == ''
-        watcher.wait(lambda: bool(watcher.reason), WITHIN_S, 'the end of the episode', each)
+        watcher.wait(lambda: bool(watcher.reason), PATIENCE_S, 'the end of the episode', each)
     yield
     assert launched.statuses == {'sim_arm': 0, 'worker': 0, 'harness': 0}
 

@@ -13,6 +13,7 @@ import pytest
 from rcl_interfaces.srv import GetParameters
 from seq_harness.ros.watcher import Watcher
 from support.sources import ROOT
+from support.waiting import PATIENCE_S
 import yaml
 
 try:
@@ -23,8 +24,6 @@ except ModuleNotFoundError as missing:
 else:
     from launch import LaunchContext
     from support.launching import Launched, source
-
-WITHIN_S = 30.0
 
 
 def _parameters_of_the_demo(path: Path, **changes: Any) -> str:
@@ -94,7 +93,7 @@ def test_what_is_not_given_is_left_to_the_file(launched: Launched) -> None:
 @pytest.mark.parametrize('launched', [({'rate_hz': -1.0}, {})], indirect=True)
 def test_a_wrong_parameter_ends_the_process_with_2(launched: Launched) -> Iterator[None]:
     with Watcher() as watcher:
-        watcher.wait(lambda: bool(launched.statuses), WITHIN_S, 'the end', lambda: None)
+        watcher.wait(lambda: bool(launched.statuses), PATIENCE_S, 'the end', lambda: None)
     yield
     assert launched.statuses == {'harness': 2}
 
@@ -112,7 +111,7 @@ def test_a_watchdog_that_is_wanted_stands_beside_the_node_and_comes_back(
     launched: Launched,
 ) -> Iterator[None]:
     with Watcher() as watcher:
-        wait = partial(watcher.wait, within_s=WITHIN_S, each=lambda: None)
+        wait = partial(watcher.wait, within_s=PATIENCE_S, each=lambda: None)
         wait(lambda: 'watchdog' in launched.commands, what='the watchdog')
         wait(lambda: _nodes(watcher).count('watchdog') == 1, what='its node')
         os.kill(launched.pids['watchdog'], signal.SIGKILL)
@@ -152,9 +151,9 @@ def _values_of(
 
     with Watcher() as watcher:
         client = watcher.node.create_client(GetParameters, f'{node}/get_parameters')
-        watcher.wait(client.service_is_ready, WITHIN_S, 'the parameter service', each)
+        watcher.wait(client.service_is_ready, PATIENCE_S, 'the parameter service', each)
         answer = client.call_async(GetParameters.Request(names=names))
-        watcher.wait(answer.done, WITHIN_S, 'the parameters', each)
+        watcher.wait(answer.done, PATIENCE_S, 'the parameters', each)
         values = answer.result().values
     fields = {1: 'bool_value', 3: 'double_value', 4: 'string_value'}
     return [getattr(value, fields[value.type]) for value in values]

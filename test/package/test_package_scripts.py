@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import fcntl
 import os
 from pathlib import Path
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,12 +16,14 @@ import pytest
 from support.sources import ROOT
 
 pytestmark = pytest.mark.skipif(
-    not os.environ.get('SEQ_HARNESS_ENV', '').startswith(str(ROOT / '.env')),
+    not os.environ.get('SEQ_HARNESS_ENV', '').startswith(str((ROOT / '.env').resolve())),
     reason='not in an environment that scripts/env of this checkout made',
 )
 
 GUARDED = f'. {ROOT}/scripts/lib.sh; heed_interrupts; enter_environment; run_guarded "$@"'
-WITHIN_S = 60.0
+WITHIN_S = 180.0
+NAME = os.environ.get('SEQ_HARNESS_ENV', '').rpartition('/')[2]
+"""Of the environment that the tests run in."""
 
 # A parent that starts a participant in a session of its own, names its files, and goes on as told.
 PARENT = """
@@ -52,9 +56,9 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != 'ROS_DOMAIN_ID'}
 
 
-def _env(*command: str) -> subprocess.CompletedProcess[str]:
+def _env(*command: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [ROOT / 'scripts' / 'env', *command],
+        [root / 'scripts' / 'env', *command],
         cwd='/',
         env=_environment(),
         capture_output=True,
@@ -134,6 +138,54 @@ def test_the_package_and_its_executables_are_there_from_any_folder() -> None:
 def test_edits_take_effect_at_once() -> None:
     done = _env('python', '-c', 'import seq_harness as s; print(s.__file__)')
     assert Path(done.stdout.strip()).resolve() == ROOT / 'seq_harness' / '__init__.py'
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Copy what the scripts need of this checkout."""
+    root = tmp_path / 'checkout'
+    for name in ('scripts', 'config', 'launch', 'resource', 'seq_harness'):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns('__pycache__'))
+    for path in [*ROOT.glob('setup.*'), ROOT / 'package.xml']:
+        shutil.copy(path, root)
+    return root
+
+
+def test_two_checkouts_that_share_an_environment_have_each_its_own_package(checkout: Path) -> None:
+    shared = (ROOT / '.env').resolve()
+    stamp = shared / NAME / 'stamp'
+    before = stamp.stat()
+    (checkout / '.env').symlink_to(shared)
+    found = 'type -p harness; python -c "import seq_harness as s; print(s.__file__)"'
+    done = _env('bash', '-c', found, root=checkout)
+    assert done.returncode == 0, done.stderr
+    harness, module = map(Path, done.stdout.split())
+    package = harness.parents[3]
+    try:
+        assert module.resolve() == checkout / 'seq_harness' / '__init__.py'
+        assert shared in package.parents
+        mine = _env('bash', '-c', found).stdout.split()
+        assert Path(mine[1]).resolve() == ROOT / 'seq_harness' / '__init__.py'
+        assert mine[0] != str(harness)
+        assert (stamp.stat().st_ino, stamp.stat().st_mtime_ns) == (
+            before.st_ino,
+            before.st_mtime_ns,
+        ), 'nobody made it anew'
+    finally:
+        shutil.rmtree(package)
+
+
+def test_an_environment_that_is_in_use_is_not_deleted_for_another_list(checkout: Path) -> None:
+    environment = checkout / '.env' / NAME
+    (environment / 'bin').mkdir(parents=True)
+    (environment / 'bin' / 'python').symlink_to(sys.executable)
+    (environment / 'stamp').write_text(f'{checkout}\nnumpy==1.0')
+    with (checkout / '.env' / f'{NAME}.use').open('w') as use:
+        fcntl.flock(use, fcntl.LOCK_SH)
+        done = _env('true', root=checkout)
+    assert done.returncode == 1
+    assert re.search('another list and in use: end what runs in it', done.stderr)
+    assert (environment / 'stamp').read_text() == f'{checkout}\nnumpy==1.0'
 
 
 def test_two_runs_at_once_have_two_domains() -> None:

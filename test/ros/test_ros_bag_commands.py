@@ -12,6 +12,7 @@ import sys
 import pytest
 from seq_harness.bags.reading import Bag
 from seq_harness.bags.recording import Storage
+from support.waiting import PATIENCE_S
 
 DATA = Path(__file__).parents[1] / 'bags' / 'data'
 
@@ -51,11 +52,11 @@ def test_what_is_played_and_recorded_again_is_the_same_recording(
         assert recording.stderr is not None
         for _ in TOPICS:
             assert 'recording /' in recording.stderr.readline()
-        told, _ = playing.communicate(timeout=30.0)
+        told, _ = playing.communicate(timeout=PATIENCE_S)
         assert playing.returncode == 0
         assert 'played 94 messages of 0.69' in told
         recording.send_signal(signal.SIGINT)
-        told, rest = recording.communicate(timeout=10.0)
+        told, rest = recording.communicate(timeout=PATIENCE_S)
         assert recording.returncode == 0
         assert f'{again}: 94 messages' in told
         assert rest == ''
@@ -73,7 +74,7 @@ def test_what_is_played_and_recorded_again_is_the_same_recording(
 
 def test_record_bag_ends_by_itself_and_names_what_was_never_published(tmp_path: Path) -> None:
     with _process('record-bag', '-o', tmp_path / 'bag', '--seconds', '0.5', '/nobody') as process:
-        told, _ = process.communicate(timeout=20.0)
+        told, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert '/nobody  never published' in told
 
@@ -85,7 +86,7 @@ def test_a_signal_ends_play_bag_soon_and_it_says_what_it_played(number: signal.S
         assert process.stderr is not None
         assert 'waiting for subscribers of 3 topics' in process.stderr.readline()
         process.send_signal(number)
-        told, rest = process.communicate(timeout=5.0)
+        told, rest = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert 'played 0 messages' in told
         assert rest == ''
@@ -105,7 +106,7 @@ def test_a_signal_ends_play_bag_soon_and_it_says_what_it_played(number: signal.S
 )
 def test_what_cannot_be_done_is_said_in_one_line(words: list[str], status: int, said: str) -> None:
     with _process(*words) as process:
-        _, told = process.communicate(timeout=20.0)
+        _, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == status
     assert said in told
     assert 'Traceback' not in told

@@ -28,12 +28,11 @@ from seq_harness.ros.bag_player import BagPlayer, Played, PlaySettings
 from seq_harness.ros.bag_recorder import BagRecorder
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 FLOAT = 'std_msgs/msg/Float64'
 START_NS = 1_600_000_000_000_000_000
 STEP_NS = 10_000_000
-WITHIN_S = 10.0
 RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -75,10 +74,10 @@ class Graph:
     def call(self, service: str) -> str:
         """Call a trigger, and return what it says."""
         client = self.node.create_client(Trigger, service)
-        assert client.wait_for_service(WITHIN_S)
+        assert client.wait_for_service(PATIENCE_S)
         answered: queue.Queue[Any] = queue.Queue()
         client.call_async(Trigger.Request()).add_done_callback(answered.put)
-        return str(answered.get(timeout=WITHIN_S).result().message)
+        return str(answered.get(timeout=PATIENCE_S).result().message)
 
     @contextmanager
     def playing(
@@ -90,7 +89,7 @@ class Graph:
         thread = threading.Thread(target=lambda: played.put(player.play(records)))
         thread.start()
         try:
-            yield lambda: played.get(timeout=WITHIN_S)
+            yield lambda: played.get(timeout=PATIENCE_S)
         finally:
             player.stop()
             thread.join()
@@ -107,7 +106,7 @@ A = [Topic('/a', FLOAT)]
 
 
 def _got(came: queue.Queue[Any], count: int) -> list[Any]:
-    return [came.get(timeout=WITHIN_S) for _ in range(count)]
+    return [came.get(timeout=PATIENCE_S) for _ in range(count)]
 
 
 def _times(clocks: list[Clock]) -> list[int]:
@@ -207,7 +206,7 @@ def test_a_pause_halts_messages_and_time(graph: Graph) -> None:
 
 def test_it_waits_for_a_subscriber_that_comes_late(graph: Graph) -> None:
     clock = graph.listen(Clock, '/clock')
-    with graph.playing(_records(5), A, PlaySettings(wait_s=WITHIN_S)) as end:
+    with graph.playing(_records(5), A, PlaySettings(wait_s=PATIENCE_S)) as end:
         _got(clock, 50)
         came = graph.listen(Float64, '/a')
         assert [message.data for message in _got(came, 5)] == [0.0, 1.0, 2.0, 3.0, 4.0]
@@ -242,7 +241,7 @@ def test_a_latched_topic_is_played_latched(graph: Graph) -> None:
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     with graph.playing(_records(1), topics, PlaySettings(wait_s=0.0)) as end:
         end()
-        assert graph.listen(Float64, '/a', latched).get(timeout=WITHIN_S).data == 0.0
+        assert graph.listen(Float64, '/a', latched).get(timeout=PATIENCE_S).data == 0.0
 
 
 def test_stopping_ends_a_replay_in_a_gap(graph: Graph) -> None:
@@ -278,12 +277,12 @@ def test_a_topic_is_recorded_as_it_is_offered_and_from_when_it_appears(
     assert node.awaited == {'/a'}
     publisher = graph.node.create_publisher(String, '/a', profile)
     publisher.publish(String(data='early'))
-    wait_for(lambda: publisher.get_subscription_count() > 0, WITHIN_S, 'the recorder')
+    wait_for(lambda: publisher.get_subscription_count() > 0, PATIENCE_S, 'the recorder')
     ticks: queue.Queue[None] = queue.Queue()
     graph.node.create_timer(0.01, lambda: ticks.put(None))
     for number in itertools.count():
         publisher.publish(String(data=f'{number}'))
-        ticks.get(timeout=WITHIN_S)
+        ticks.get(timeout=PATIENCE_S)
         if recorder.taken >= 5:
             break
         assert number < 500

@@ -10,7 +10,7 @@ import pytest
 from std_msgs.msg import Bool, Float64MultiArray
 from support.composing import Caller, Composition, keys, levels
 from support.forms import REFUSED
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
 DEACTIVATE, CLEANUP = Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP
@@ -193,7 +193,7 @@ def test_a_node_that_was_destroyed_takes_no_more_requests(composed: Composition)
         names.discard('/harness/get_type_description')
         return [name for name in names if name.startswith('/harness/')]
 
-    wait_for(lambda: not left(), 20.0, 'that its services are gone')
+    wait_for(lambda: not left(), PATIENCE_S, 'that its services are gone')
 
 
 @pytest.mark.parametrize('form', ['batch', *REFUSED])

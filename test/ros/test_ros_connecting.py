@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from seq_harness.playback.uplink import WorkerLost
 from seq_harness.ros.connecting import Connector
+from support.ports import free_port
 from support.robots import settings_of
-from support.waiting import free_port
 
 
 @pytest.mark.parametrize('asked', ['gateway_url', 'worker_url'])

@@ -9,6 +9,7 @@ import time
 import pytest
 from seq_harness.cli.children import Children
 from support.driving import Driven, driven
+from support.waiting import PATIENCE_S
 
 SINE = 'seq_harness.worker.policies.sine:Sine'
 
@@ -28,7 +29,7 @@ class Hangs:
     def infer(self, inputs):
         self.acts += 1
         if self.acts > 2:  # after the warm-up and one chunk
-            threading.Event().wait(60)
+            threading.Event().wait(600)
         return {'actions': np.tile(inputs['observations'][-1]['state'], (60, 1))}
 """
 
@@ -38,7 +39,7 @@ PERIOD_S = 0.05
 def quiet_since(rig: Driven, instant: float) -> bool:
     """Whether no setpoint came later than one period after `instant`, for half a second."""
     until = time.monotonic() + 0.5
-    rig.watcher.wait(lambda: time.monotonic() > until, 2.0, 'half a second', lambda: None)
+    rig.watcher.wait(lambda: time.monotonic() > until, PATIENCE_S, 'half a second', lambda: None)
     return not [at for at in rig.setpoints if at > instant + PERIOD_S + 0.02]
 
 
@@ -55,7 +56,7 @@ def test_g23_a_stop_is_answered_and_obeyed_while_an_act_hangs(
     ):
         rig.begin()
         asked = lambda: rig.watcher.figures.get('asks', {}).get('asked', 0)  # noqa: E731
-        rig.watcher.wait(lambda: asked() >= 2, 20.0, 'an act that hangs', children.check)
+        rig.watcher.wait(lambda: asked() >= 2, PATIENCE_S, 'an act that hangs', children.check)
         rig.more(5, 'rows beside it')
         began = time.monotonic()
         assert rig.watcher.call(call) == ''

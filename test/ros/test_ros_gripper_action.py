@@ -18,11 +18,10 @@ from seq_harness.outputs import Outputs
 from seq_harness.ros.commanding import Commanding
 from seq_harness.settings import parse
 from support.robots import MS
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 action = pytest.importorskip('control_msgs.action', reason='needs control_msgs')
 
-WITHIN_S = 10.0
 LEAST = 0.01
 """How far a value must be from the last goal."""
 WAITS = 'goals wait until it ends'
@@ -135,7 +134,7 @@ class Rig:
         return made
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        wait_for(condition, WITHIN_S, what)
+        wait_for(condition, PATIENCE_S, what)
 
     def close(self) -> None:
         for part in reversed(self._parts):

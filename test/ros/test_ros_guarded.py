@@ -15,8 +15,8 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Bool
 from support.composing import Caller, Composition, HOLD
-from support.driving import DEMO, WITHIN_S
-from support.waiting import wait_for
+from support.driving import DEMO
+from support.waiting import PATIENCE_S, wait_for
 
 CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
 
@@ -123,16 +123,16 @@ def test_autostart_that_is_off_leaves_the_node_to_a_manager(tmp_path: Path) -> N
     with Children(tmp_path) as children, Watcher() as watcher:
         children.start('worker', ['worker', HOLD, '--port', '0'])
         log, pattern = children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
-        wait_for(lambda: bool(pattern.search(log.read_text())), WITHIN_S, 'the worker')
+        wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
         found = pattern.search(log.read_text())
         words = ['-p', 'autostart:=false', '-p', f'worker_url:={found[1] if found else ""}']
         command = ['harness', '--ros-args', '--params-file', str(DEMO), *words]
         children.start('harness', command)
         client = watcher.node.create_client(GetState, '/harness/get_state')
-        watcher.wait(client.service_is_ready, WITHIN_S, 'the node', children.check)
+        watcher.wait(client.service_is_ready, PATIENCE_S, 'the node', children.check)
         assert 'not active' in watcher.call('start')
         future = client.call_async(GetState.Request())
-        watcher.wait(future.done, WITHIN_S, 'its state', children.check)
+        watcher.wait(future.done, PATIENCE_S, 'its state', children.check)
         response = future.result()
         assert response is not None
         assert response.current_state.id == State.PRIMARY_STATE_UNCONFIGURED

@@ -15,7 +15,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray, String
-from support.waiting import free_port, socket_inodes, wait_for
+from support.ports import free_port
+from support.waiting import PATIENCE_S, socket_inodes, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 REACH = 'seq_harness.worker.policies.reach'
@@ -52,19 +53,19 @@ class Rig:
         self.watcher.wait(condition, within_s, what, lambda: None)
 
     def begin(self) -> None:
-        self.until(lambda: self.watcher.ready, 20.0, 'a ready harness')
+        self.until(lambda: self.watcher.ready, PATIENCE_S, 'a ready harness')
         assert self.watcher.call('start') == ''
         count = len(self.setpoints)
-        self.until(lambda: len(self.setpoints) > count + 2, 10.0, 'setpoints')
+        self.until(lambda: len(self.setpoints) > count + 2, PATIENCE_S, 'setpoints')
 
-    def ended(self, within_s: float = 5.0) -> str:
+    def ended(self, within_s: float = PATIENCE_S) -> str:
         self.until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
         return self.watcher.reason
 
     def quiet_after(self, instant: float) -> bool:
         """Whether no setpoint came later than one period after `instant`."""
         until = time.monotonic() + 0.5
-        self.until(lambda: time.monotonic() > until, 2.0, 'half a second')
+        self.until(lambda: time.monotonic() > until, PATIENCE_S, 'half a second')
         late = [at for at in self.setpoints if at >= instant + 0.06]
         return not late
 
@@ -82,7 +83,7 @@ def test_the_arm_reaches_three_targets_whatever_the_policy_reads(rig: Rig, polic
     """Observations beyond the act's own go ahead over the stream."""
     rig.harness(rig.worker(f'{REACH}:{policy}'))
     rig.begin()
-    assert rig.ended(30.0) == 'policy:targets_reached'
+    assert rig.ended() == 'policy:targets_reached'
     figures = rig.watcher.figures
     rows = figures['rows']
     lost = sum(rows['dropped'].values())
@@ -95,13 +96,13 @@ def test_the_arm_reaches_three_targets_whatever_the_policy_reads(rig: Rig, polic
 def test_real_time_chunking_goes_on_from_the_rows_that_are_still_executed(rig: Rig) -> None:
     rig.harness(rig.worker(f'{REACH}:ReachChunked'), 'asking:=rtc')
     rig.begin()
-    assert rig.ended(30.0) == 'policy:targets_reached'
+    assert rig.ended() == 'policy:targets_reached'
     assert rig.watcher.figures['starved_s'] == 0
 
 
 def test_real_time_chunking_is_refused_with_a_policy_that_takes_no_plan(rig: Rig) -> None:
     rig.harness(rig.worker(), 'asking:=rtc')
-    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the refusal')
     assert rig.children.ended('harness') == 1
     assert 'plan' in rig.children.log('harness').read_text()
 
@@ -109,7 +110,7 @@ def test_real_time_chunking_is_refused_with_a_policy_that_takes_no_plan(rig: Rig
 def test_the_plain_mode_drains_each_chunk(rig: Rig) -> None:
     rig.harness(rig.worker(), 'asking:=drain', 'handoff:=arrival')
     rig.begin()
-    assert rig.ended(40.0) == 'policy:targets_reached'
+    assert rig.ended() == 'policy:targets_reached'
     assert rig.watcher.figures['rows']['dropped'] == {}
 
 
@@ -120,9 +121,9 @@ def test_a_trajectory_controller_is_driven_too(rig: Rig) -> None:
         'channels.arm.type:=joint_trajectory',
         f'channels.arm.topic:={topic}',
     )
-    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    rig.until(lambda: rig.watcher.ready, PATIENCE_S, 'a ready harness')
     assert rig.watcher.call('start') == ''
-    assert rig.ended(40.0) == 'policy:targets_reached'
+    assert rig.ended() == 'policy:targets_reached'
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -131,7 +132,7 @@ def test_g21_a_signal_ends_play_at_once_and_the_process_with_0(rig: Rig, number:
     rig.begin()
     at = time.monotonic()
     os.kill(rig.children.pid('harness'), number)
-    wait_for(lambda: rig.children.ended('harness') is not None, 2.0, 'the end of the node')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the end of the node')
     assert rig.children.ended('harness') == 0
     assert rig.quiet_after(at)
     assert 'Traceback' not in rig.children.log('harness').read_text()
@@ -145,7 +146,7 @@ def test_stop_ends_play_and_another_start_begins_afresh(rig: Rig) -> None:
     assert rig.ended() == 'stop'
     assert rig.quiet_after(time.monotonic())
     assert rig.watcher.call('start') == ''
-    rig.until(lambda: rig.watcher.live, 5.0, 'a second episode')
+    rig.until(lambda: rig.watcher.live, PATIENCE_S, 'a second episode')
 
 
 def test_pause_holds_the_arm_and_resume_goes_on(rig: Rig) -> None:
@@ -156,14 +157,14 @@ def test_pause_holds_the_arm_and_resume_goes_on(rig: Rig) -> None:
     assert rig.quiet_after(time.monotonic())
     assert rig.watcher.figures['state'] == 'paused'
     assert rig.watcher.call('resume') == ''
-    assert rig.ended(30.0) == 'policy:targets_reached'
+    assert rig.ended() == 'policy:targets_reached'
 
 
 def test_g46_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> None:
     rig.harness(rig.worker(), 'reconnect_s:=0.5')
     rig.begin()
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
-    assert rig.ended(10.0).startswith('worker_lost')
+    assert rig.ended().startswith('worker_lost')
     assert rig.quiet_after(time.monotonic())
     assert rig.watcher.call('start') == 'no worker is connected'
 
@@ -174,7 +175,7 @@ def restart_worker(rig: Rig, policy: str) -> None:
     rig.harness(url, 'reconnect_s:=8.0')
     rig.begin()
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
-    wait_for(lambda: rig.children.ended('worker') is not None, 5.0, 'the end of the worker')
+    wait_for(lambda: rig.children.ended('worker') is not None, PATIENCE_S, 'the end of the worker')
     rig.worker(policy, port=int(re.findall(r':(\d+)/', url)[0]))
 
 
@@ -186,15 +187,15 @@ def test_g35_a_worker_that_comes_back_in_time_is_used_again(rig: Rig) -> None:
         policy = rig.watcher.figures['policy']
         return bool(policy['instance'] != first and policy['reconnects'] > 0)
 
-    rig.until(answered_by_another, 15.0, 'the new worker')
+    rig.until(answered_by_another, PATIENCE_S, 'the new worker')
     answered = rig.watcher.figures['asks']['answered']
-    rig.until(lambda: rig.watcher.figures['asks']['answered'] > answered, 5.0, 'its answer')
+    rig.until(lambda: rig.watcher.figures['asks']['answered'] > answered, PATIENCE_S, 'its answer')
     assert rig.watcher.live
 
 
 def test_a_policy_that_kept_state_in_a_worker_that_is_gone_ends_by_name(rig: Rig) -> None:
     restart_worker(rig, f'{REACH}:Reach')
-    assert rig.ended(15.0).startswith('policy_state_lost')
+    assert rig.ended().startswith('policy_state_lost')
 
 
 def test_a_frozen_camera_and_arm_end_play_by_name(rig: Rig) -> None:
@@ -222,7 +223,7 @@ def test_g22_a_wrong_parameter_stops_the_start_by_name(
     rig: Rig, parameter: str, said: str
 ) -> None:
     rig.harness('ws://127.0.0.1:1', parameter)
-    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the refusal')
     assert rig.children.ended('harness') == 2
     assert re.search(said, rig.children.log('harness').read_text())
 
@@ -233,7 +234,7 @@ def test_a_start_while_it_connects_is_refused_at_once_and_never_kept(rig: Rig) -
     assert 'not active' in rig.watcher.call('start')
     assert rig.watcher.call('stop') == ''
     rig.worker(port=port)
-    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    rig.until(lambda: rig.watcher.ready, PATIENCE_S, 'a ready harness')
     assert rig.quiet_after(time.monotonic())
     assert not rig.setpoints
     assert not rig.watcher.live
@@ -248,7 +249,7 @@ def test_an_instruction_is_heard_from_any_publisher(
     rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=60.0')
     profile = QoSProfile(depth=1, durability=durability)
     publisher = rig.watcher.node.create_publisher(String, '/harness/instruction', profile)
-    rig.until(lambda: publisher.get_subscription_count() > 0, 10.0, 'the subscription')
+    rig.until(lambda: publisher.get_subscription_count() > 0, PATIENCE_S, 'the subscription')
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_a_parameter_file_that_cannot_be_read_is_said_in_a_line(
     file = tmp_path / 'bad.yaml'
     file.write_text(text)
     rig.children.start('harness', ['harness', '--ros-args', '--params-file', str(file)])
-    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the refusal')
     assert rig.children.ended('harness') == 2
     log = rig.children.log('harness').read_text()
     assert said in log
@@ -275,12 +276,12 @@ def test_a_parameter_file_that_cannot_be_read_is_said_in_a_line(
 def test_g22_an_integer_serves_for_a_double(rig: Rig) -> None:
     rig.harness(rig.worker(), 'rate_hz:=20', 'episode_s:=1')
     rig.begin()
-    assert rig.ended(5.0) == 'deadline'
+    assert rig.ended() == 'deadline'
 
 
 def test_an_unreachable_worker_is_named_and_the_process_ends_with_1(rig: Rig) -> None:
     rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=0.5')
-    wait_for(lambda: rig.children.ended('harness') is not None, 10.0, 'the refusal')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the refusal')
     assert rig.children.ended('harness') == 1
     assert 'ws://127.0.0.1:1' in rig.children.log('harness').read_text()
 
@@ -288,9 +289,9 @@ def test_an_unreachable_worker_is_named_and_the_process_ends_with_1(rig: Rig) ->
 def test_g21_a_signal_ends_a_connect_that_waits(rig: Rig) -> None:
     rig.harness('ws://127.0.0.1:1', 'connect_timeout_s:=60.0')
     log = rig.children.log('harness')
-    wait_for(lambda: 'connecting' in log.read_text(), 10.0, 'the connect')
+    wait_for(lambda: 'connecting' in log.read_text(), PATIENCE_S, 'the connect')
     os.kill(rig.children.pid('harness'), signal.SIGINT)
-    wait_for(lambda: rig.children.ended('harness') is not None, 2.0, 'the end of the node')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the end of the node')
     assert rig.children.ended('harness') == 0
 
 
@@ -299,9 +300,9 @@ def test_a_preview_moves_nothing(rig: Rig) -> None:
     shown: list[Any] = []
     topic = 'harness/preview/forward_position_controller/commands'
     rig.watcher.node.create_subscription(Float64MultiArray, topic, shown.append, 10)
-    rig.until(lambda: rig.watcher.ready, 20.0, 'a ready harness')
+    rig.until(lambda: rig.watcher.ready, PATIENCE_S, 'a ready harness')
     assert rig.watcher.call('start') == ''
-    assert rig.ended(10.0) == 'deadline'
+    assert rig.ended() == 'deadline'
     assert shown
     assert not rig.setpoints
 

@@ -9,7 +9,7 @@ from typing import Any
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 from trajectory_msgs.msg import JointTrajectory
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
@@ -38,15 +38,17 @@ def test_g45_the_node_does_not_start_beside_another_commander_and_ends_when_one_
         teleop = watcher.node.create_publisher(Float64MultiArray, TOPIC, 1)
         command = ['harness', '--ros-args', '--params-file', str(CONFIG)]
         children.start('harness', [*command, '-p', f'worker_url:={url}'])
-        watcher.wait(lambda: watcher.ready, 20.0, 'a ready harness', lambda: None)
+        watcher.wait(lambda: watcher.ready, PATIENCE_S, 'a ready harness', lambda: None)
         assert 'another publisher commands /forward_position' in watcher.call('start')
 
         watcher.node.destroy_publisher(teleop)
-        watcher.wait(lambda: watcher.call('start') == '', 5.0, 'a start', lambda: None)
-        watcher.wait(lambda: bool(shown), 10.0, 'a chunk', lambda: None)
+        watcher.wait(lambda: watcher.call('start') == '', PATIENCE_S, 'a start', lambda: None)
+        watcher.wait(lambda: bool(shown), PATIENCE_S, 'a chunk', lambda: None)
         assert re.fullmatch(r'step-\d+/r-[0-9a-f]{8}', shown[0].header.frame_id)
         assert len(shown[0].joint_names) == 6
 
         watcher.node.create_publisher(Float64MultiArray, TOPIC, 1)
-        watcher.wait(lambda: bool(watcher.reason), 5.0, 'the end of the episode', lambda: None)
+        watcher.wait(
+            lambda: bool(watcher.reason), PATIENCE_S, 'the end of the episode', lambda: None
+        )
         assert watcher.reason.startswith('other_publisher: another publisher commands')

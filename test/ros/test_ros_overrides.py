@@ -16,6 +16,7 @@ from rclpy.node import Node
 from seq_harness.ros.overrides import refuse_lost_values
 from seq_harness.settings import SettingsError
 from support.sources import ROOT
+from support.waiting import PATIENCE_S
 import yaml
 
 
@@ -123,7 +124,11 @@ def test_g22_the_node_ends_with_what_ros_dropped_and_so_does_preflight(tmp_path:
     more = ['-p', 'rate_hz:=30.5']
     for command in (['harness', '--ros-args', *given, *more], ['preflight', *given, '--', *more]):
         done = subprocess.run(
-            [*seq_harness, *command], capture_output=True, text=True, timeout=60, check=False
+            [*seq_harness, *command],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 2
         assert "parameter 'rate_hz' is given as 30.5" in done.stdout + done.stderr

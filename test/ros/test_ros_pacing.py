@@ -16,6 +16,7 @@ from seq_harness.ros.scheduling import (
     request_more,
     request_niceness,
 )
+from support.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize('setpoint', [True, False])
@@ -73,7 +74,7 @@ def test_whoever_stands_aside_goes_on_once_the_instant_is_past() -> None:
         at = time.monotonic_ns()
         pacer.stand_aside()
         asked.append((at, time.monotonic_ns()))
-    paced.join(5.0)
+    paced.join(PATIENCE_S)
     # The last ones to ask while it was quiet, by an instant; whoever asks just before may pass.
     near = [
         (instant, returned)
@@ -135,8 +136,8 @@ def test_the_paced_thread_ends_after_its_round() -> None:
 
     paced = PacedThread(run_round, lambda due: False, SteadyPacer(), 0)
     paced.start()
-    assert rounds.acquire(timeout=5.0)
-    assert rounds.acquire(timeout=5.0)
+    assert rounds.acquire(timeout=PATIENCE_S)
+    assert rounds.acquire(timeout=PATIENCE_S)
     assert paced.close(5.0)
     assert paced.scheduling.startswith('normal')
 
@@ -154,14 +155,14 @@ def test_without_a_priority_the_paced_thread_asks_for_more_than_its_process(nice
             note()
             started = threading.Thread(target=note)
             started.start()
-            started.join(5.0)
+            started.join(PATIENCE_S)
             ran.set()
         return time.monotonic_ns() + 1_000_000
 
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     paced = PacedThread(run_round, lambda due: False, SteadyPacer(), 0, niceness)
     paced.start()
-    assert ran.wait(5.0)
+    assert ran.wait(PATIENCE_S)
     assert paced.close(5.0)
     assert paced.scheduling.startswith('normal (rt_priority is 0)')
     if niceness == 0:
@@ -181,7 +182,7 @@ def test_a_system_that_forbids_schedulers_ends_no_thread(monkeypatch: pytest.Mon
     said: list[Grant] = []
     thread = threading.Thread(target=lambda: said.append(request_more(-15)))
     thread.start()
-    thread.join(5.0)
+    thread.join(PATIENCE_S)
     assert said
 
 
@@ -196,11 +197,11 @@ def test_threads_that_a_punctual_thread_starts_do_not_inherit_its_priority() -> 
         said.append(request_fifo(5))
         started = threading.Thread(target=child)
         started.start()
-        started.join(5.0)
+        started.join(PATIENCE_S)
 
     thread = threading.Thread(target=punctual)
     thread.start()
-    thread.join(10.0)
+    thread.join(PATIENCE_S)
     if not said[0].granted:
         pytest.skip(said[0].text)
     assert policies == [os.SCHED_OTHER]
@@ -218,12 +219,12 @@ def test_a_niceness_is_that_of_the_thread_and_of_those_it_starts_or_its_refusal_
         own()
         started = threading.Thread(target=own)
         started.start()
-        started.join(5.0)
+        started.join(PATIENCE_S)
 
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     thread = threading.Thread(target=favoured)
     thread.start()
-    thread.join(10.0)
+    thread.join(PATIENCE_S)
     granted, text = said[0]
     assert text == '-5' if granted else 'was refused' in text
     assert found == ([-5, -5] if granted else [usual, usual])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from support.waiting import PATIENCE_S
+
 SCRIPT = """
 from rclpy.node import Node
 from seq_harness.ros.process import Process
@@ -26,7 +28,11 @@ print(*seen)
 
 def test_the_executor_stands_aside_before_each_callback() -> None:
     done = subprocess.run(
-        [sys.executable, '-c', SCRIPT], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, '-c', SCRIPT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     seen = done.stdout.split()
     callbacks = [at for at, what in enumerate(seen) if what == 'callback']

@@ -16,7 +16,7 @@ from seq_harness.bags.record_reading import read_record, RunRecord
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray, String
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 REACH = 'seq_harness.worker.policies.reach'
@@ -58,8 +58,8 @@ class Rig:
     def begin(self, policy: str = 'Reach', *parameters: str) -> None:
         """Start all, and an episode."""
         self.start(policy, *parameters)
-        self.until(lambda: self.watcher.ready, 20.0, 'a ready harness')
-        self.until(lambda: not self.watcher.figures['missing_inputs'], 10.0, 'all inputs')
+        self.until(lambda: self.watcher.ready, PATIENCE_S, 'a ready harness')
+        self.until(lambda: not self.watcher.figures['missing_inputs'], PATIENCE_S, 'all inputs')
         assert self.watcher.call('start') == ''
 
     def until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
@@ -69,7 +69,7 @@ class Rig:
     def more_setpoints(self, count: int = 3) -> None:
         """Wait for so many."""
         wanted = len(self.seen) + count
-        self.until(lambda: len(self.seen) >= wanted, 10.0, f'{count} more setpoints')
+        self.until(lambda: len(self.seen) >= wanted, PATIENCE_S, f'{count} more setpoints')
 
     def standing(self, state: str) -> None:
         """Wait for a state."""
@@ -86,7 +86,9 @@ class Rig:
     def closed(self) -> RunRecord:
         """End the node as Ctrl-C does, and read what it left."""
         os.kill(self.children.pid('harness'), signal.SIGINT)
-        wait_for(lambda: self.children.ended('harness') is not None, 5.0, 'the end of the node')
+        wait_for(
+            lambda: self.children.ended('harness') is not None, PATIENCE_S, 'the end of the node'
+        )
         return read_record(self.path)
 
 
@@ -111,7 +113,7 @@ def test_a_killed_node_leaves_all_but_its_last_second(rig: Rig) -> None:
     # Both processes read the same steady clock.
     killed_ns = time.monotonic_ns()
     os.kill(rig.children.pid('harness'), signal.SIGKILL)
-    wait_for(lambda: rig.children.ended('harness') is not None, 5.0, 'the end of the node')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the end of the node')
     record = read_record(rig.path)
     assert record.end is None
     assert record.broken
@@ -136,10 +138,10 @@ def test_a_closed_record_holds_what_was_asked_and_answered_and_replays_exactly(r
     assert rig.watcher.call('replan') == ''
     rig.more_setpoints(20)
     assert rig.watcher.figures['record']['dropped'] == {}
-    rig.until(lambda: 'harness: record' in rig.levels, 5.0, 'the diagnostics of the record')
+    rig.until(lambda: 'harness: record' in rig.levels, PATIENCE_S, 'the diagnostics of the record')
     assert rig.levels['harness: record'] == DiagnosticStatus.OK
     assert rig.watcher.call('stop') == ''
-    rig.until(lambda: rig.watcher.reason == 'stop', 5.0, 'the stop')
+    rig.until(lambda: rig.watcher.reason == 'stop', PATIENCE_S, 'the stop')
     assert rig.watcher.call('start') == ''
     rig.more_setpoints()
     record = rig.closed()
@@ -166,7 +168,7 @@ def test_manual_commands_are_replayed_too(rig: Rig) -> None:
     count = len(rig.seen)
     by_hand = [value + 0.001 for value in rig.seen[-1]]
     rig.by_hand(by_hand)
-    rig.until(lambda: len(rig.seen) > count, 5.0, 'the manual command')
+    rig.until(lambda: len(rig.seen) > count, PATIENCE_S, 'the manual command')
     assert rig.watcher.call('resume') == ''
     rig.more_setpoints(3)
     record = rig.closed()
@@ -203,7 +205,7 @@ def test_whatever_is_played_is_replayed_exactly(
     enough = 8 if 'channels.arm.horizon:=chunk' in parameters else 40
     rig.until(
         lambda: rig.watcher.figures.get('record', {}).get('setpoints', 0) >= enough,
-        20.0,
+        PATIENCE_S,
         f'{enough} setpoints',
     )
     record = rig.closed()
@@ -214,7 +216,7 @@ def test_an_episode_whose_worker_died_is_replayed_up_to_its_end(rig: Rig) -> Non
     rig.begin('Reach', 'reconnect_s:=0.5')
     rig.more_setpoints(10)
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
-    rig.until(lambda: bool(rig.watcher.reason), 10.0, 'the end of the episode')
+    rig.until(lambda: bool(rig.watcher.reason), PATIENCE_S, 'the end of the episode')
     record = rig.closed()
     _same(record)
     ended = [item for item in record.episodes if item.state == 'idle']
@@ -227,6 +229,6 @@ def test_where_nothing_can_be_recorded_the_node_says_so_and_ends(rig: Rig, tmp_p
     (tmp_path / 'file').touch()
     rig.path = tmp_path / 'file' / 'run.mcap'
     rig.start()
-    wait_for(lambda: rig.children.ended('harness') is not None, 20.0, 'the refusal')
+    wait_for(lambda: rig.children.ended('harness') is not None, PATIENCE_S, 'the refusal')
     assert rig.children.ended('harness') == 1
     assert 'cannot be recorded to' in rig.children.log('harness').read_text()

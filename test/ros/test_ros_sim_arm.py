@@ -31,11 +31,11 @@ from seq_harness.ros.sim_arm import ParameterRefused, SimArm
 from seq_harness.sim.kinematics import HOME, inverse, JOINT_NAMES
 from seq_harness.worker.policies.reach import find_target
 from std_msgs.msg import Float64, Float64MultiArray, Int32
+from support.waiting import PATIENCE_S
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 GOAL = [0.2, *HOME[1:]]
-WITHIN_S = 10.0
 
 
 class Graph:
@@ -56,7 +56,7 @@ class Graph:
         publisher = self.node.create_publisher(kind, topic, 1)
         ticks = self.listen(JointState, '/joint_states')
         while publisher.get_subscription_count() == 0:
-            ticks.get(timeout=WITHIN_S)
+            ticks.get(timeout=PATIENCE_S)
         return publisher
 
 
@@ -92,8 +92,8 @@ def _running(**parameters: Any) -> Iterator[Graph]:
 
 def _until(came: queue.Queue[Any], holds: Callable[[Any], bool]) -> Any:
     """Return the first message for which `holds`."""
-    end_s = time.monotonic() + WITHIN_S
-    while not holds(message := came.get(timeout=WITHIN_S)):
+    end_s = time.monotonic() + PATIENCE_S
+    while not holds(message := came.get(timeout=PATIENCE_S)):
         assert time.monotonic() < end_s, f'still {message}'
     return message
 
@@ -112,7 +112,7 @@ def _stamp_ns(message: Any) -> int:
 
 def test_joint_states_come_stamped_at_their_rate(graph: Graph) -> None:
     came = graph.listen(JointState, 'joint_states', 200)
-    states = [came.get(timeout=WITHIN_S) for _ in range(100)]
+    states = [came.get(timeout=PATIENCE_S) for _ in range(100)]
     assert list(states[0].name) == list(JOINT_NAMES)
     assert _at(list(HOME))(states[0])
     assert len(states[0].velocity) == 6
@@ -123,7 +123,7 @@ def test_joint_states_come_stamped_at_their_rate(graph: Graph) -> None:
 
 def test_frames_show_the_target_and_come_at_their_rate(graph: Graph) -> None:
     came = graph.listen(Image, 'camera/image_raw', qos_profile_sensor_data)
-    frames = [came.get(timeout=WITHIN_S) for _ in range(20)]
+    frames = [came.get(timeout=PATIENCE_S) for _ in range(20)]
     assert {(frame.encoding, frame.width, frame.height) for frame in frames} == {
         ('rgb8', 640, 480)
     }
@@ -135,7 +135,7 @@ def test_frames_show_the_target_and_come_at_their_rate(graph: Graph) -> None:
 def test_frames_do_not_hold_up_joint_states(graph: Graph) -> None:
     graph.listen(Image, 'camera/image_raw', qos_profile_sensor_data)
     came = graph.listen(JointState, 'joint_states', 400)
-    stamps = [_stamp_ns(came.get(timeout=WITHIN_S)) for _ in range(200)]
+    stamps = [_stamp_ns(came.get(timeout=PATIENCE_S)) for _ in range(200)]
     gaps = sorted(b - a for a, b in itertools.pairwise(stamps))
     assert gaps[len(gaps) // 2] == pytest.approx(5e6, abs=1e6)
     assert sum(gap > 15e6 for gap in gaps) < 10
@@ -179,23 +179,23 @@ def test_what_a_controller_would_refuse_moves_nothing(graph: Graph) -> None:
     unknown.joint_names = [f'other_{n}' for n in range(6)]
     plans.publish(unknown)
     came = graph.listen(JointState, 'joint_states')
-    assert all(_at(list(HOME))(came.get(timeout=WITHIN_S)) for _ in range(100))
+    assert all(_at(list(HOME))(came.get(timeout=PATIENCE_S)) for _ in range(100))
 
 
 def test_a_touched_target_is_counted_and_the_next_one_is_further_away(graph: Graph) -> None:
     reached = graph.listen(Int32, 'sim_arm/targets_reached', LATCHED)
-    assert reached.get(timeout=WITHIN_S).data == 0
+    assert reached.get(timeout=PATIENCE_S).data == 0
     distances = graph.listen(Float64, 'sim_arm/target_distance')
     frames = graph.listen(Image, 'camera/image_raw', qos_profile_sensor_data)
-    target = find_target(decode_image(frames.get(timeout=WITHIN_S)))
+    target = find_target(decode_image(frames.get(timeout=PATIENCE_S)))
     assert target is not None
     publisher = graph.publisher(Float64MultiArray, 'forward_position_controller/commands')
     publisher.publish(Float64MultiArray(data=list(inverse(*target))))
     _until(distances, lambda message: message.data < 0.02)
-    assert reached.get(timeout=WITHIN_S).data == 1
+    assert reached.get(timeout=PATIENCE_S).data == 1
     _until(distances, lambda message: message.data > 0.1)
     late = graph.listen(Int32, 'sim_arm/targets_reached', LATCHED)
-    assert late.get(timeout=WITHIN_S).data == 1
+    assert late.get(timeout=PATIENCE_S).data == 1
 
 
 def test_parameters_say_what_they_are_and_take_an_integer_for_a_rate() -> None:
@@ -204,7 +204,7 @@ def test_parameters_say_what_they_are_and_take_an_integer_for_a_rate() -> None:
         assert descriptor.description == 'joint states a second'
         assert descriptor.floating_point_range[0].to_value == 1000.0
         came = graph.listen(JointState, 'joint_states', 100)
-        states = [came.get(timeout=WITHIN_S) for _ in range(50)]
+        states = [came.get(timeout=PATIENCE_S) for _ in range(50)]
         assert list(states[0].name) == list('abcdef')
         assert 80 < 49e9 / (_stamp_ns(states[-1]) - _stamp_ns(states[0])) < 120
 
@@ -250,14 +250,14 @@ def test_a_signal_ends_the_process_soon_and_without_a_traceback(number: signal.S
         assert process.stderr is not None
         assert 'the arm is there' in process.stderr.readline()
         process.send_signal(number)
-        _, rest = process.communicate(timeout=5.0)
+        _, rest = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert rest == ''
 
 
 def test_the_process_tells_a_wrong_parameter_and_ends() -> None:
     with _process('--ros-args', '-p', 'camera_rate_hz:=1000.0') as process:
-        _, told = process.communicate(timeout=20.0)
+        _, told = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 2
         assert 'camera_rate_hz takes a number in 1..100' in told
         assert '1000.0' in told
@@ -266,6 +266,6 @@ def test_the_process_tells_a_wrong_parameter_and_ends() -> None:
 
 def test_the_command_names_what_it_does_not_take() -> None:
     with _process('--rate', '3') as process:
-        _, told = process.communicate(timeout=20.0)
+        _, told = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 2
         assert "expected --ros-args, got '--rate'" in told

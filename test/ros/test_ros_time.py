@@ -11,8 +11,7 @@ from rclpy.time import Time
 from seq_harness.ros.pacing import SimulatedPacer
 from seq_harness.ros.time_watch import SETTLED_NS, SimulatedWatch, SystemWatch
 from support.robots import HandClock, MS, S
-
-WITHIN_S = 5.0
+from support.waiting import PATIENCE_S
 
 
 class Simulated:
@@ -62,14 +61,14 @@ def test_a_tick_ends_the_sleep_whose_instant_it_reaches(simulated: Simulated) ->
     simulated.set(10 * S + 20 * MS)
     assert not ended.wait(0.05)
     simulated.set(10 * S + 40 * MS)
-    assert ended.wait(WITHIN_S)
+    assert ended.wait(PATIENCE_S)
 
 
 def test_a_wake_ends_a_sleep_while_the_clock_stands(simulated: Simulated) -> None:
     simulated.set(10 * S)
     ended = simulated.sleeping(11 * S)
     simulated.pacer.wake()
-    assert ended.wait(WITHIN_S)
+    assert ended.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize('to_s', [2, 100])
@@ -77,7 +76,7 @@ def test_g17_a_jump_either_way_is_told_and_ends_the_sleep(simulated: Simulated, 
     simulated.set(10 * S)
     ended = simulated.sleeping(200 * S)
     simulated.set(to_s * S)
-    assert ended.wait(WITHIN_S)
+    assert ended.wait(PATIENCE_S)
     assert simulated.jumps == [(to_s - 10) * S]
 
 

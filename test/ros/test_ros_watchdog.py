@@ -24,7 +24,7 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.node import LATCHED
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 N = TypeVar('N', bound=Node)
 
@@ -34,7 +34,6 @@ PERIOD_S = 0.1
 BOUND_S = 3 * PERIOD_S
 SLACK_S = 0.05
 """What two cores that do something else may add."""
-WITHIN_S = 30.0
 TRIES, TRY_S = 5, 3.0
 FREEZE_S = 1.0
 ENDS_S = 5.0
@@ -118,7 +117,7 @@ class Rig:
         """Start the harness with a velocity channel."""
         log = self.children.log('worker')
         pattern = re.compile(r'serving \S+ on (ws://\S+)')
-        wait_for(lambda: bool(pattern.search(log.read_text())), WITHIN_S, 'the worker')
+        wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
         found = pattern.search(log.read_text())
         values = {
             'worker_url': found.group(1) if found else '',
@@ -154,7 +153,7 @@ class Rig:
         self.children.start('watchdog', ['watchdog'])
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        wait_for(condition, WITHIN_S, what)
+        wait_for(condition, PATIENCE_S, what)
 
     def start(self) -> str:
         """Ask for an episode; return why it is refused."""
@@ -375,6 +374,6 @@ def test_a_wrong_parameter_of_a_watchdog_is_named(
 ) -> None:
     with Children(tmp_path) as children:
         children.start('watchdog', ['watchdog', '--ros-args', '-p', parameter])
-        wait_for(lambda: children.ended('watchdog') is not None, WITHIN_S, 'the refusal')
+        wait_for(lambda: children.ended('watchdog') is not None, PATIENCE_S, 'the refusal')
         assert children.ended('watchdog') == 2
         assert said in children.log('watchdog').read_text()

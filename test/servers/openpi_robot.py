@@ -12,9 +12,9 @@ import numpy as np
 from seq_harness.client.registry import policy_at
 from seq_harness.playback.uplink import Step
 from support.servers import OURS, served, ServerProcess
+from support.waiting import PATIENCE_S
 
 SCRIPT = Path(__file__).parent / 'serve_openpi.py'
-WITHIN_S = 20.0
 
 FORGETFUL = {'server_keeps_state': False}
 """What the owner of a policy says that remembers nothing between two questions."""
@@ -29,7 +29,7 @@ class Robot:
         self.policy = policy_at(
             f'openpi+ws://127.0.0.1:{port}',
             on_state=self.told.append,
-            **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 5.0, **options},
+            **{'connect_timeout_s': PATIENCE_S, 'reconnect_s': 5.0, **options},
         )
 
     def heard(self, text: str) -> bool:

@@ -15,11 +15,11 @@ import numpy as np
 from seq_harness.client.positronic import PositronicPolicy
 from seq_harness.playback.uplink import Step
 from servers.scripted import packed
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import serve, ServerConnection
 
-WITHIN_S = 10.0
 SCHEDULE = {'seq': [{'name': 'stop_on_fault'}, {'name': 'chunked_schedule'}]}
 META = {'action_fps': 20.0, 'local_stack': SCHEDULE, 'type': 'scripted'}
 JOINTS = np.arange(6, dtype=np.float32)
@@ -47,13 +47,13 @@ class Server:
 
     def take(self, connection: ServerConnection) -> Any:
         """Return the next message, and keep it for the test."""
-        message = msgpack.unpackb(connection.recv(WITHIN_S), strict_map_key=False)
+        message = msgpack.unpackb(connection.recv(PATIENCE_S), strict_map_key=False)
         self.came.put(message)
         return message
 
     def next(self) -> Any:
         """Return a message that came, in its turn."""
-        return self.came.get(timeout=WITHIN_S)
+        return self.came.get(timeout=PATIENCE_S)
 
 
 class Meeting:
@@ -84,13 +84,13 @@ class Meeting:
         )
         serving = threading.Thread(target=listening.serve_forever)
         serving.start()
-        self._stack.callback(serving.join, WITHIN_S)
+        self._stack.callback(serving.join, PATIENCE_S)
         self._stack.callback(listening.shutdown)
         scheme, port = 'ws' if secure is None else 'wss', listening.socket.getsockname()[1]
         policy = PositronicPolicy(
             f'positronic+{scheme}://127.0.0.1:{port}',
             on_state=self.told.append,
-            **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 2.0, **options},
+            **{'connect_timeout_s': PATIENCE_S, 'reconnect_s': 2.0, **options},
         )
         self._stack.callback(policy.close)
         return policy
@@ -107,7 +107,7 @@ class Meeting:
                 connection.send(packed({'result': result, 'timing': {'served_ms': 1.5}}))
             if self.server.take(connection).get('end_session'):
                 connection.send(packed({'session_id': 'abc', 'end_session': True}))
-            connection.recv(WITHIN_S)
+            connection.recv(PATIENCE_S)
 
         return self.meet(speak, **options)
 

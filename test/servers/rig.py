@@ -10,7 +10,7 @@ from typing import Any
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 
@@ -40,7 +40,7 @@ class Rig:
 
     def begin(self) -> None:
         """Start an episode once the harness is ready."""
-        self.until(lambda: self.watcher.ready, 30.0, 'a ready harness')
+        self.until(lambda: self.watcher.ready, PATIENCE_S, 'a ready harness')
         assert self.watcher.call('start') == ''
 
     def ended(self, within_s: float) -> str:
@@ -50,6 +50,6 @@ class Rig:
 
     def failure(self) -> str:
         """Return what the harness said before it refused to configure."""
-        wait_for(lambda: self._children.ended('harness') is not None, 30.0, 'the refusal')
+        wait_for(lambda: self._children.ended('harness') is not None, PATIENCE_S, 'the refusal')
         assert self._children.ended('harness') == 1
         return self._children.log('harness').read_text()

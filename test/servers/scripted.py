@@ -10,11 +10,10 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import serve, ServerConnection
-
-WITHIN_S = 10.0
 
 Handler = Callable[[ServerConnection, dict[str, Any]], Any]
 """Called with each message; what it returns is sent, a text or what is packed."""
@@ -91,7 +90,7 @@ def scripted(
             listening.shutdown()
             while not server.connections.empty():
                 server.connections.get().close()
-            serving.join(WITHIN_S)
+            serving.join(PATIENCE_S)
 
 
 def packed(value: Any) -> bytes:

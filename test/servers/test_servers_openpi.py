@@ -19,9 +19,10 @@ from seq_harness.playback.uplink import (
     PolicyError,
     Retired,
 )
-from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step, WITHIN_S
+from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step
+from support.ports import free_port
 from support.servers import needs_servers, OURS, PYTHON, served, ServerProcess
-from support.waiting import free_port, wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 pytestmark = needs_servers
 
@@ -113,7 +114,7 @@ def test_openpi_frames_are_fitted_as_its_client_fits_them(tmp_path: Path) -> Non
         'frame = numpy.load(sys.argv[1]); numpy.save(sys.argv[2], fit(frame, 224, 224))'
     )
     files = [str(tmp_path / name) for name in ('frame.npy', 'fitted.npy')]
-    subprocess.run([PYTHON, '-c', code, *files], check=True, env={}, timeout=WITHIN_S)
+    subprocess.run([PYTHON, '-c', code, *files], check=True, env={}, timeout=PATIENCE_S)
     ours = fit_image(frame, 224, 224, mode='pad', filter='bilinear')
     assert np.array_equal(ours, np.load(files[1]))
 
@@ -171,10 +172,10 @@ def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behi
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_for(lambda: len(read(server)) == 1, WITHIN_S, 'the question')
+    wait_for(lambda: len(read(server)) == 1, PATIENCE_S, 'the question')
     began = time.monotonic()
     scope.close()
-    asking.join(WITHIN_S)
+    asking.join(PATIENCE_S)
     assert failed
     assert time.monotonic() - began < 1.0
     assert robot.policy.connected, 'we left by ourselves: the server is not lost'
@@ -199,9 +200,9 @@ def test_openpi_server_that_starts_late_is_waited_for(stack: ExitStack) -> None:
     stack.callback(robot.policy.close)
     connecting = threading.Thread(target=robot.policy.connect)
     connecting.start()
-    wait_for(lambda: robot.heard('waiting for the server'), WITHIN_S, 'a word of it')
+    wait_for(lambda: robot.heard('waiting for the server'), PATIENCE_S, 'a word of it')
     stack.enter_context(served(SCRIPT, port=port, variables=OURS))
-    connecting.join(WITHIN_S)
+    connecting.join(PATIENCE_S)
     assert robot.policy.connected
     assert count(robot.scope().infer(step())) == 0
 
@@ -214,11 +215,11 @@ def test_openpi_greeting_waits_behind_the_inference_of_another_client(
     robot.policy.connect()
     asking = threading.Thread(target=lambda: robot.scope().infer(step()))
     asking.start()
-    wait_for(lambda: len(read(server)) == 1, WITHIN_S, 'the question')
+    wait_for(lambda: len(read(server)) == 1, PATIENCE_S, 'the question')
     second = Robot(robot.port)
     stack.callback(second.policy.close)
     second.policy.connect()
-    asking.join(WITHIN_S)
+    asking.join(PATIENCE_S)
     assert second.policy.connected
 
 

@@ -12,9 +12,10 @@ import time
 import pytest
 from seq_harness.client import keeper
 from seq_harness.playback.uplink import ActAbandoned, StateLost, WorkerLost
-from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step, WITHIN_S
+from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step
+from support.ports import free_port
 from support.servers import needs_servers, OURS, served, ServerProcess
-from support.waiting import free_port, wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 pytestmark = needs_servers
 
@@ -43,7 +44,7 @@ def test_openpi_answer_that_comes_too_late_is_never_taken_for_the_next(start: St
             return False
         return True
 
-    wait_for(answered, WITHIN_S, 'an answer')
+    wait_for(answered, PATIENCE_S, 'an answer')
     assert answers[0] >= 2, 'inference 1 is that of the step that was given up'
 
 
@@ -141,9 +142,9 @@ def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(
     stack.callback(robot.policy.close)
     with served(SCRIPT, port=port, variables=OURS):
         robot.policy.connect()
-    wait_for(lambda: not robot.policy.connected, WITHIN_S, 'the loss')
+    wait_for(lambda: not robot.policy.connected, PATIENCE_S, 'the loss')
     with served(SCRIPT, port=port, variables=OURS):
-        wait_for(lambda: robot.policy.connected, WITHIN_S, 'the server')
+        wait_for(lambda: robot.policy.connected, PATIENCE_S, 'the server')
         assert robot.heard('is back')
 
 

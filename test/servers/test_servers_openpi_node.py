@@ -15,8 +15,9 @@ import pytest
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from servers.rig import CONFIG, Rig
+from support.ports import free_port
 from support.servers import needs_servers, OURS, served
-from support.waiting import free_port
+from support.waiting import PATIENCE_S
 
 pytestmark = needs_servers
 
@@ -62,7 +63,7 @@ def test_openpi_policy_moves_the_arm_to_its_targets_by_a_key_map(rig: Rig) -> No
     with served(SCRIPT, *REACHES, variables=OURS) as (_, port):
         rig.harness(url(port), server_keys=json.dumps(KEYS))
         rig.begin()
-        assert rig.ended(60.0) == 'policy:targets_reached'
+        assert rig.ended() == 'policy:targets_reached'
         figures = rig.watcher.figures
     rows = figures['rows']
     lost = sum(rows['dropped'].values())
@@ -80,24 +81,24 @@ def test_openpi_server_that_dies_over_a_question_is_asked_again_when_it_is_back(
         rig.begin()
         assert server.wait() == 1
     with served(SCRIPT, port=port, variables=OURS) as (server, _):
-        rig.until(lambda: 'read' in server.output(), 20.0, 'another question')
+        rig.until(lambda: 'read' in server.output(), PATIENCE_S, 'another question')
         assert rig.watcher.reason == ''
         assert rig.watcher.call('stop') == ''
-        assert rig.ended(10.0) == 'stop'
+        assert rig.ended() == 'stop'
 
 
 def test_openpi_server_that_dies_in_an_episode_ends_it_by_name(rig: Rig) -> None:
     with served(SCRIPT, '--die-at', '3', variables=OURS) as (_, port):
         rig.harness(url(port), reconnect_s=20.0, **STILL)
         rig.begin()
-        assert rig.ended(15.0).startswith('policy_state_lost')
+        assert rig.ended().startswith('policy_state_lost')
 
 
 def test_openpi_traceback_ends_the_episode_by_name(rig: Rig) -> None:
     with served(SCRIPT, '--fail-at', '2', variables=OURS) as (_, port):
         rig.harness(url(port), **STILL)
         rig.begin()
-        assert rig.ended(30.0) == 'policy_error: ValueError: told to fail'
+        assert rig.ended() == 'policy_error: ValueError: told to fail'
 
 
 def test_openpi_map_that_reads_what_no_input_gives_is_refused_naming_both(rig: Rig) -> None:
@@ -122,7 +123,7 @@ def test_openpi_rows_of_another_width_never_play(rig: Rig) -> None:
     with served(SCRIPT, '--width', '7', variables=OURS) as (_, port):
         rig.harness(url(port))
         rig.begin()
-        assert 'rows of 6 columns were expected' in rig.ended(30.0)
+        assert 'rows of 6 columns were expected' in rig.ended()
     assert rig.setpoints == []
 
 
@@ -133,7 +134,9 @@ def test_openpi_map_that_does_not_fit_is_found_by_preflight() -> None:
         command += ['--params-file', str(CONFIG), '--seconds', '1', '--']
         command += ['-p', f'server_keys:={json.dumps(keys)}']
         command += ['-p', f'worker_url:=openpi+ws://127.0.0.1:{port}']
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
     assert done.returncode != 0
     assert (
         "for 'observation/state' 8 numbers were expected; the robot gives 'state'" in done.stdout
@@ -146,7 +149,9 @@ def test_openpi_server_moves_the_arm_of_the_demo(tmp_path: Path) -> None:
         command = [sys.executable, '-m', 'seq_harness.cli.main', 'demo']
         command += ['--worker', f'openpi+ws://127.0.0.1:{port}', '--params-file', str(CONFIG)]
         command += ['--seconds', '50', '--json', str(figures_file)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
         assert done.returncode == 0, done.stderr
     assert json.loads(figures_file.read_text())['targets_reached'] >= 1
 

@@ -23,9 +23,8 @@ from seq_harness.client.transport import HandshakeRefused
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, Step, WorkerLost
 from servers.scripted import Scripted, scripted, Silence
 from support.recordings import Follow, motion, parameters, write
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
-WITHIN_S = 10.0
 ROWS = np.zeros((4, 6), np.float32)
 
 
@@ -55,7 +54,7 @@ def meet() -> Iterator[Meet]:
             server = stack.enter_context(scripted(handler, greeting, **of_server))
             policy = policy_at(
                 f'openpi+ws://127.0.0.1:{server.port}',
-                **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 1.0, **options},
+                **{'connect_timeout_s': PATIENCE_S, 'reconnect_s': 1.0, **options},
             )
             stack.callback(policy.close)
             return server, policy
@@ -147,7 +146,7 @@ def test_openpi_answer_that_cannot_be_read_is_an_error_and_closes_the_connection
     with pytest.raises(PolicyError, match='cannot be read'):
         asked(policy)
     connection = server.connections.get()
-    wait_for(lambda: connection.close_code is not None, WITHIN_S, 'the close')
+    wait_for(lambda: connection.close_code is not None, PATIENCE_S, 'the close')
 
 
 def test_openpi_question_is_never_sent_twice(meet: Meet) -> None:
@@ -188,13 +187,13 @@ def test_openpi_idle_robot_answers_the_pings_of_its_server(meet: Meet) -> None:
     policy.connect()
     connection = server.connections.get()
     answered = [connection.ping() for _ in range(3)]
-    assert all(pong.wait(WITHIN_S) for pong in answered)
+    assert all(pong.wait(PATIENCE_S) for pong in answered)
 
 
 def test_openpi_robot_in_an_episode_answers_pings_between_its_questions(meet: Meet) -> None:
     server, policy = meet(answering({'actions': ROWS}))
     asked(policy)
-    assert server.connections.get().ping().wait(WITHIN_S)
+    assert server.connections.get().ping().wait(PATIENCE_S)
 
 
 def test_openpi_robot_sends_no_pings_that_a_busy_server_would_not_answer(meet: Meet) -> None:
@@ -202,7 +201,7 @@ def test_openpi_robot_sends_no_pings_that_a_busy_server_would_not_answer(meet: M
     release = threading.Event()
 
     def infer(connection: Any, message: Any) -> Any:
-        release.wait(WITHIN_S)
+        release.wait(PATIENCE_S)
         return {'actions': ROWS}
 
     server, policy = meet(infer)
@@ -215,10 +214,10 @@ def test_openpi_robot_sends_no_pings_that_a_busy_server_would_not_answer(meet: M
     scope = policy.open_episode(time.monotonic_ns)
     asking = threading.Thread(target=lambda: answers.append(scope.infer(step())))
     asking.start()
-    wait_for(lambda: len(server.messages) == 1, WITHIN_S, 'the question')
+    wait_for(lambda: len(server.messages) == 1, PATIENCE_S, 'the question')
     release.wait(1.5)
     release.set()
-    asking.join(WITHIN_S)
+    asking.join(PATIENCE_S)
     assert answers
     assert not any('PING' in frame for frame in frames)
 
@@ -257,7 +256,7 @@ def test_openpi_server_behind_tls_is_trusted_by_its_fingerprint_alone(tmp_path: 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(files[1], files[0])
     der = ssl.PEM_cert_to_DER_cert(Path(files[1]).read_text())
-    options = {'token': 's3cret', 'connect_timeout_s': WITHIN_S}
+    options = {'token': 's3cret', 'connect_timeout_s': PATIENCE_S}
     with scripted(answering({'actions': ROWS}), ssl=tls) as server, ExitStack() as stack:
         url = f'openpi+wss://127.0.0.1:{server.port}'
         trusting = policy_at(url, fingerprint=hashlib.sha256(der).hexdigest(), **options)

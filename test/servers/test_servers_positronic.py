@@ -24,13 +24,13 @@ from seq_harness.playback.uplink import (
     Step,
     WorkerLost,
 )
+from support.ports import free_port
 from support.servers import needs_servers, OURS, served, ServerProcess
-from support.waiting import free_port, wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 pytestmark = needs_servers
 
 SCRIPT = Path(__file__).parent / 'serve_positronic.py'
-WITHIN_S = 20.0
 
 
 class Robot:
@@ -41,7 +41,7 @@ class Robot:
         self.policy = PositronicPolicy(
             f'positronic+ws://127.0.0.1:{port}',
             on_state=self.told.append,
-            **{'connect_timeout_s': WITHIN_S, 'reconnect_s': 3.0, **options},
+            **{'connect_timeout_s': PATIENCE_S, 'reconnect_s': 3.0, **options},
         )
 
     def heard(self, text: str) -> bool:
@@ -99,7 +99,7 @@ def test_it_declares_its_rate_and_every_episode_has_a_session_of_its_own(start: 
             (episode, count) for count in range(3)
         ]
         scope.close()
-        wait_for(lambda: episode in said(server, 'released'), 5.0, 'the end')  # noqa: B023
+        wait_for(lambda: episode in said(server, 'released'), PATIENCE_S, 'the end')  # noqa: B023
     assert said(server, 'infer')[0] == {'state': ['float32', [6]], 'task': 'reach'}
 
 
@@ -178,9 +178,9 @@ def test_closing_interrupts_a_connect_that_waits(start: Start) -> None:
 
     thread = threading.Thread(target=connect)
     thread.start()
-    wait_for(lambda: bool(said(server, 'prepare')), WITHIN_S, 'the preparation')
+    wait_for(lambda: bool(said(server, 'prepare')), PATIENCE_S, 'the preparation')
     robot.policy.close()
-    thread.join(5.0)
+    thread.join(PATIENCE_S)
     assert failed
 
 
@@ -222,9 +222,9 @@ def test_a_server_that_starts_late_is_waited_for(stack: ExitStack) -> None:
     stack.callback(robot.policy.close)
     connected = threading.Thread(target=robot.connected)
     connected.start()
-    wait_for(lambda: robot.heard('waiting for the server'), WITHIN_S, 'a word')
+    wait_for(lambda: robot.heard('waiting for the server'), PATIENCE_S, 'a word')
     stack.enter_context(served(SCRIPT, port=port, variables=OURS))
-    connected.join(WITHIN_S)
+    connected.join(PATIENCE_S)
     assert robot.policy.connected
 
 
@@ -299,10 +299,10 @@ def test_a_retired_act_ends_at_once(start: Start) -> None:
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_for(lambda: bool(said(server, 'infer')), WITHIN_S, 'the inference')
+    wait_for(lambda: bool(said(server, 'infer')), PATIENCE_S, 'the inference')
     began_s = time.monotonic()
     scope.close()
-    asking.join(8.0)
+    asking.join(PATIENCE_S)
     assert ended
     assert time.monotonic() - began_s < 5.0
 
@@ -388,9 +388,9 @@ def test_between_episodes_a_lost_server_is_missed_and_found_again(
     server = Restarting(stack)
     robot = server.robot
     server.kill()
-    wait_for(lambda: not robot.policy.connected, WITHIN_S, 'a word of the loss')
+    wait_for(lambda: not robot.policy.connected, PATIENCE_S, 'a word of the loss')
     assert robot.heard('the server is away')
     server.start()
-    wait_for(lambda: robot.policy.connected, WITHIN_S, 'the server')
+    wait_for(lambda: robot.policy.connected, PATIENCE_S, 'the server')
     assert robot.heard('the server is back')
     assert ids(robot.scope().infer(step())) == (1, 0)

@@ -15,6 +15,7 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
 from support.servers import needs_servers, OURS, served, ServerProcess
+from support.waiting import PATIENCE_S
 
 pytestmark = needs_servers
 
@@ -48,7 +49,7 @@ class Arm:
         assert self.watcher.call('start') == ''
         self._until(lambda: len(self.setpoints) > 5, 10.0, 'setpoints')
 
-    def ended(self, within_s: float = 10.0) -> str:
+    def ended(self, within_s: float = PATIENCE_S) -> str:
         """Return why the episode ended, and check that no setpoint came after it."""
         self._until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
         count, until = len(self.setpoints), time.monotonic() + 0.3
@@ -84,7 +85,9 @@ def test_the_demo_reaches_its_targets_with_a_policy_that_it_serves(tmp_path: Pat
             *(sys.executable, '-m', 'seq_harness.cli.main', 'demo', '--params-file', str(CONFIG)),
             *('--worker', f'positronic+ws://127.0.0.1:{port}', '--json', str(file)),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
     assert done.returncode == 0, done.stderr
     figures = json.loads(file.read_text())
     assert figures['reason'] == 'policy:targets_reached'

@@ -26,10 +26,9 @@ from servers.positronic_scripted import (
     META,
     ready,
     step,
-    WITHIN_S,
 )
 from servers.scripted import packed
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 from websockets.sync.server import ServerConnection
 
 
@@ -65,7 +64,7 @@ def test_loading_is_told_as_the_server_tells_it(meeting: Meeting) -> None:
         for message in ('Loading checkpoint 20000', None):
             connection.send(packed({'status': 'loading', 'message': message}))
         connection.send(packed(ready(META)))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
 
     policy = meeting.meet(speak)
     policy.connect()
@@ -83,7 +82,7 @@ def test_a_server_that_falls_silent_while_preparing_is_tried_again(
         connection.send(packed({'status': 'waiting'}))
         if len(spoken) > 1:
             connection.send(packed(ready(META)))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
 
     policy = meeting.meet(speak)
     policy.connect()
@@ -100,7 +99,7 @@ def test_g35_a_server_that_drops_the_socket_while_it_loads_is_tried_again(
         connection.send(packed({'status': 'loading'}))
         if len(spoken) > 1:
             connection.send(packed(ready(META)))
-            connection.recv(WITHIN_S)
+            connection.recv(PATIENCE_S)
         connection.close_socket()
 
     meeting.meet(speak).connect()
@@ -187,16 +186,16 @@ def test_a_failed_inference_is_named_and_its_session_ended(
 
     def speak(connection: ServerConnection) -> None:
         connection.send(packed(ready(META)))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
         connection.send(answer if isinstance(answer, (str, bytes)) else packed(answer))
         try:
-            connection.recv(WITHIN_S)
+            connection.recv(PATIENCE_S)
         finally:
             closed.set()
 
     with pytest.raises(PolicyError, match=told):
         asked(meeting.meet(speak))
-    assert closed.wait(WITHIN_S)
+    assert closed.wait(PATIENCE_S)
 
 
 def test_pings_are_answered_while_nothing_is_asked_and_during_an_inference(
@@ -206,16 +205,16 @@ def test_pings_are_answered_while_nothing_is_asked_and_during_an_inference(
 
     def speak(connection: ServerConnection) -> None:
         connection.send(packed(ready(META)))
-        if connection.ping().wait(WITHIN_S):
+        if connection.ping().wait(PATIENCE_S):
             answered.set()
-        connection.recv(WITHIN_S)
-        assert connection.ping().wait(WITHIN_S)
+        connection.recv(PATIENCE_S)
+        assert connection.ping().wait(PATIENCE_S)
         connection.send(packed({'result': [command(0)]}))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
 
     policy = meeting.meet(speak)
     policy.connect()
-    assert answered.wait(WITHIN_S)
+    assert answered.wait(PATIENCE_S)
     assert policy.open_episode(time.monotonic_ns).infer(step()) is not None
 
 
@@ -226,10 +225,10 @@ def test_a_long_first_inference_is_told_of(
 
     def speak(connection: ServerConnection) -> None:
         connection.send(packed(ready(META)))
-        connection.recv(WITHIN_S)
-        wait_for(lambda: 'has not answered' in meeting.told[-1], WITHIN_S, 'a word')
+        connection.recv(PATIENCE_S)
+        wait_for(lambda: 'has not answered' in meeting.told[-1], PATIENCE_S, 'a word')
         connection.send(packed({'result': [command(0)]}))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
 
     assert asked(meeting.meet(speak)) is not None
 
@@ -239,22 +238,22 @@ def test_pings_are_answered_while_an_episode_pauses(meeting: Meeting) -> None:
 
     def speak(connection: ServerConnection) -> None:
         connection.send(packed(ready(META)))
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
         connection.send(packed({'result': [command(0)]}))
-        if paused.wait(WITHIN_S) and connection.ping().wait(WITHIN_S):
+        if paused.wait(PATIENCE_S) and connection.ping().wait(PATIENCE_S):
             answered.set()
-        connection.recv(WITHIN_S)
+        connection.recv(PATIENCE_S)
 
     assert asked(meeting.meet(speak)) is not None
     paused.set()
-    assert answered.wait(WITHIN_S)
+    assert answered.wait(PATIENCE_S)
 
 
 def test_the_model_of_an_older_server_is_named_in_the_path(meeting: Meeting) -> None:
     policy = meeting.serves([command(0)], model='a/b c', params={'codec.fps': 10, 'tag': '5'})
     policy.connect()
     path = '/api/v1/session/a/b%20c?codec.fps=10&tag=%225%22'
-    wait_for(lambda: bool(meeting.server.requests), WITHIN_S, 'the handshake')
+    wait_for(lambda: bool(meeting.server.requests), PATIENCE_S, 'the handshake')
     assert meeting.server.requests[0].path == path
     assert not any('codec' in told for told in meeting.told)
 

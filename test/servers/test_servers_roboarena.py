@@ -15,8 +15,8 @@ from seq_harness.client.roboarena import GreetingRefused
 from seq_harness.client.transport import HandshakeRefused
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, StateLost, Step
 from servers.scripted import packed, Scripted, scripted, Silence
+from support.waiting import PATIENCE_S
 
-WITHIN_S = 10.0
 ROWS = np.zeros((4, 8), np.float32)
 
 ALL = {
@@ -73,7 +73,7 @@ def meet() -> Iterator[Meet]:
             there = stack.enter_context(scripted(handler or Server(), greeting))
             policy = policy_at(
                 f'roboarena+ws://127.0.0.1:{there.port}',
-                connect_timeout_s=WITHIN_S,
+                connect_timeout_s=PATIENCE_S,
                 reconnect_s=1.0,
                 server=server,
             )

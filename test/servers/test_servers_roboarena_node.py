@@ -13,6 +13,7 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from servers.rig import Rig
 from servers.scripted import Scripted, scripted
+from support.waiting import PATIENCE_S
 
 GREETING = {
     'image_resolution': [120, 160],
@@ -65,13 +66,13 @@ def test_roboarena_policy_holds_the_arm_with_what_the_greeting_asks_for(
         asking='drain',
         handoff='arrival',
     )
-    rig.until(lambda: rig.watcher.ready, 30.0, 'a ready harness')
+    rig.until(lambda: rig.watcher.ready, PATIENCE_S, 'a ready harness')
     warm = [message['endpoint'] for message in server.messages]
     assert warm == ['reset', 'infer']
     assert rig.watcher.call('start') == ''
-    rig.until(lambda: len(rig.setpoints) > 30, 20.0, 'setpoints of several chunks')
+    rig.until(lambda: len(rig.setpoints) > 30, PATIENCE_S, 'setpoints of several chunks')
     assert rig.watcher.call('stop') == ''
-    assert rig.ended(5.0) == 'stop'
+    assert rig.ended() == 'stop'
     said = server.messages[2:]
     assert [message['endpoint'] for message in said[:3]] == ['reset', 'infer', 'infer']
     assert said[1]['observation/exterior_image_1_left'].shape == (120, 160, 3)

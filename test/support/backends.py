@@ -10,8 +10,7 @@ from seq_harness.client.runtime import Runtime
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.uplink import Queued, Step
-
-WITHIN_S = 5.0
+from support.waiting import PATIENCE_S
 
 
 class Backend:
@@ -30,7 +29,7 @@ class Backend:
         self.seen.append((step, plan))
         self.events.append('call')
         self.entered.set()
-        if not self.go.wait(WITHIN_S):
+        if not self.go.wait(PATIENCE_S):
             raise TimeoutError('nobody let the call go')
         self.events.append('call left')
         if self.fails is not None:
@@ -68,7 +67,7 @@ class Waiting:
         return self.runtime.start(work, on_done=self.there.set)
 
     def wait(self) -> None:
-        assert self.there.wait(WITHIN_S)
+        assert self.there.wait(PATIENCE_S)
 
 
 def chunk_of(answer: Any) -> Chunk | None:

@@ -23,11 +23,10 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.node import HarnessNode, LATCHED
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 JOINTS = tuple(f'joint_{number}' for number in range(1, 7))
 HOLD = 'seq_harness.worker.policies.hold:Hold'
-WITHIN_S = 20.0
 
 
 def parameters(url: str, **changes: Any) -> list[Parameter]:
@@ -136,7 +135,7 @@ class Composition:
         # Shut down while it spins, an executor can meet parts of its own that are gone.
         self._ending.set()
         self.executor.wake()
-        self._thread.join(WITHIN_S)
+        self._thread.join(PATIENCE_S)
         self.executor.shutdown()
         for node in self.nodes:
             if isinstance(node, HarnessNode):
@@ -160,7 +159,7 @@ def composition(children: Children, policy: str = HOLD) -> Iterator[Composition]
     """Serve a policy, and give an executor to put nodes into; `spin` starts it."""
     children.start('worker', ['worker', policy, '--port', '0'])
     log, pattern = children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
-    wait_for(lambda: bool(pattern.search(log.read_text())), WITHIN_S, 'the worker')
+    wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
     found = pattern.search(log.read_text())
     context = Context()
     rclpy.init(context=context)
@@ -200,7 +199,9 @@ class Caller:
         """Call a service of any kind; return its response."""
         return self._call(kind, name, request)
 
-    def until(self, condition: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
+    def until(
+        self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S
+    ) -> None:
         """Wait for something, spinning meanwhile."""
         wait_for(lambda: self._spun(condition), within_s, what)
 

@@ -11,11 +11,10 @@ from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
 from support.sources import ROOT
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 DEMO = ROOT / 'config' / 'demo.yaml'
 COMMANDS = 'forward_position_controller/commands'
-WITHIN_S = 20.0
 
 
 class Driven:
@@ -32,8 +31,8 @@ class Driven:
     def begin(self) -> None:
         """Start an episode once everything is there."""
         watcher, each = self.watcher, self.children.check
-        watcher.wait(lambda: watcher.ready, WITHIN_S, 'a ready harness', each)
-        watcher.wait(lambda: not watcher.figures['missing_inputs'], WITHIN_S, 'inputs', each)
+        watcher.wait(lambda: watcher.ready, PATIENCE_S, 'a ready harness', each)
+        watcher.wait(lambda: not watcher.figures['missing_inputs'], PATIENCE_S, 'inputs', each)
         refused = watcher.call('start')
         if refused:
             raise AssertionError(f'the start was refused: {refused}')
@@ -42,7 +41,7 @@ class Driven:
         """Wait for so many more setpoints."""
         count = len(self.setpoints)
         self.watcher.wait(
-            lambda: len(self.setpoints) >= count + rows, WITHIN_S, what, self.children.check
+            lambda: len(self.setpoints) >= count + rows, PATIENCE_S, what, self.children.check
         )
 
 
@@ -54,7 +53,7 @@ def driven(
     children.start('sim_arm', ['sim-arm', '--ros-args', *_given(arm)])
     children.start('worker', ['worker', policy, '--port', '0'])
     log, pattern = children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
-    wait_for(lambda: bool(pattern.search(log.read_text())), WITHIN_S, 'the worker')
+    wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
     found = pattern.search(log.read_text())
     url = f'worker_url:={found.group(1) if found else ""}'
     words = ['--ros-args', '--params-file', str(DEMO), *_given([url, *parameters])]

@@ -12,8 +12,9 @@ import tempfile
 from typing import Any
 
 import pytest
+from support.ports import free_port
 from support.sources import ROOT
-from support.waiting import free_port, wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 PYTHON = os.environ.get('SEQ_HARNESS_SERVERS_PYTHON', '')
 """The Python of the environment that holds the packages of scripts/requirements-servers.in."""
@@ -28,7 +29,7 @@ needs_servers = pytest.mark.skipif(
 OURS = {'PYTHONPATH': os.pathsep.join(str(ROOT / name) for name in ('', 'test'))}
 """For a script that needs our model of the arm, or what lies beside it."""
 
-START_S = 30.0
+
 END_S = 5.0
 LISTENING = '0A'  # As /proc/net/tcp writes it.
 
@@ -60,11 +61,11 @@ class ServerProcess:
         size = os.fstat(self._output.fileno()).st_size
         return os.pread(self._output.fileno(), size, 0).decode(errors='replace')
 
-    def wait(self, within_s: float = START_S) -> int:
+    def wait(self, within_s: float = PATIENCE_S) -> int:
         """Return its exit status once it ended by itself."""
         return self._process.wait(within_s)
 
-    def wait_for_port(self, port: int, within_s: float = START_S) -> None:
+    def wait_for_port(self, port: int, within_s: float = PATIENCE_S) -> None:
         """Return once somebody listens on the port; fail, with its output, if it ended."""
 
         def listens() -> bool:
@@ -89,7 +90,7 @@ class ServerProcess:
     def kill(self) -> None:
         """Kill it, as nothing can be prepared for."""
         self._process.kill()
-        self._process.wait(END_S)
+        self._process.wait(PATIENCE_S)
 
 
 ROS_ONLY = frozenset({'PYTHONPATH', 'PYTHONHOME', 'LD_LIBRARY_PATH', 'AMENT_PREFIX_PATH'})

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 import os
 from pathlib import Path
-import socket
 import threading
 import time
+
+PATIENCE_S = 60.0
+"""How long a test waits for what must come: it ends a hang, and judges no speed."""
+
+AT_ONCE_S = 10.0
+"""Within it comes, on a busy machine too, what must not wait for something that takes longer."""
 
 
 def wait_for(condition: Callable[[], bool], within_s: float, what: str) -> None:
@@ -24,11 +29,3 @@ def socket_inodes(pid: int) -> set[str]:
     """Return the inodes of the sockets that a process holds."""
     links = [os.readlink(path) for path in Path(f'/proc/{pid}/fd').iterdir()]
     return {link[len('socket:[') : -1] for link in links if link.startswith('socket:[')}
-
-
-def free_port() -> int:
-    """Return a TCP port of the loopback address that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(('127.0.0.1', 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -19,10 +19,11 @@ from seq_harness.contract.msgpack import pack
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.frames import Frame, Opcode
 from worker.worker_policies import Gate, serving
-from worker.worker_wire import Client, client_of, PATIENCE_S
+from worker.worker_wire import Client, client_of
 
 FEW = Limits(connections=4, strangers=4, stranger_s=1.0)
 PATIENT = Limits(connections=4, strangers=4, stranger_s=600)

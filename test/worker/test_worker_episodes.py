@@ -8,8 +8,8 @@ from typing import Any
 from seq_harness.contract.episode import Episode
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.limits import Limits
+from support.waiting import PATIENCE_S
 from worker.worker_policies import every, Recorder, serving
-from worker.worker_wire import PATIENCE_S
 
 
 def test_an_episode_is_one_object_until_its_end() -> None:

@@ -10,9 +10,10 @@ import pytest
 from seq_harness.contract.msgpack import unpack
 from seq_harness.worker.running import served
 from support.fixtures import check, fixture, Rows
+from support.waiting import PATIENCE_S
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of
 
 
 @pytest.fixture

@@ -23,10 +23,11 @@ from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorBody, ErrorCode, ERRORS
 from seq_harness.contract.json_body import pack_json, unpack_json
 from seq_harness.contract.msgpack import pack, unpack
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of
 
 MUTATIONS = int(os.environ.get('SEQ_HARNESS_MUTATIONS', '480'))
 EACH = MUTATIONS // 4

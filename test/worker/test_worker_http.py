@@ -16,7 +16,8 @@ from seq_harness.contract.own_io import Observations
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
-from worker.worker_wire import client_of, PATIENCE_S
+from support.waiting import PATIENCE_S
+from worker.worker_wire import client_of
 
 MSGPACK = 'application/x-seq-msgpack'
 JSON = 'application/json'

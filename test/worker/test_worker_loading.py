@@ -10,8 +10,9 @@ from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.worker.declaration import PolicyRefused
 from seq_harness.worker.policy import Policy
 from seq_harness.worker.running import served
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of
 
 
 class SlowToLoad:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.running import served
-from worker.worker_wire import client_of, PATIENCE_S
+from support.waiting import PATIENCE_S
+from worker.worker_wire import client_of
 
 CLIENTS = 32
 ACTS = 10

@@ -6,8 +6,9 @@ from typing import Any
 
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
+from support.waiting import PATIENCE_S
 from worker.worker_policies import Gate, Recorder, serving
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of
 
 
 def test_the_same_request_id_is_answered_the_same_and_run_once() -> None:

@@ -20,11 +20,12 @@ from seq_harness.playback.uplink import PolicyError, Step
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from worker.worker_arm import ACTION
 from worker.worker_policies import every, Gate
-from worker.worker_wire import client_of, PATIENCE_S
+from worker.worker_wire import client_of
 
 STATE = np.arange(3, dtype=np.float32)
 

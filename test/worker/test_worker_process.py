@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.contract.msgpack import pack
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
-from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
+from worker.worker_wire import client_of, raw_websocket
 
 HOLD = 'seq_harness.worker.policies.hold:Hold'
 

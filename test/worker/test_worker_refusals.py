@@ -13,9 +13,10 @@ from seq_harness.contract.msgpack import pack
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
 from seq_harness.worker.server import Access, is_loopback, NotAllowed
+from support.waiting import PATIENCE_S
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
-from worker.worker_wire import client_of, PATIENCE_S, raw_websocket
+from worker.worker_wire import client_of, raw_websocket
 
 
 class Echo:

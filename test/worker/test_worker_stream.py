@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from seq_harness.contract.own_io import Observations, Stream
 from seq_harness.worker.limits import Limits
+from support.waiting import PATIENCE_S
 from worker.worker_policies import every, Gate, Recorder, serving, SHORT
-from worker.worker_wire import PATIENCE_S
 
 
 def test_a_fed_policy_reads_all_observations_since_the_last_act() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from seq_harness.contract.own_io import Observations
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.running import served
-from worker.worker_wire import Client, client_of, PATIENCE_S
+from support.waiting import PATIENCE_S
+from worker.worker_wire import Client, client_of
 
 SHORT = Limits(stream_wait_s=0.2)
 """Little patience for observations that do not come."""

@@ -10,11 +10,9 @@ from typing import Any
 
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import pack, unpack
+from support.waiting import PATIENCE_S
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
-
-PATIENCE_S = 20.0
-"""How long any answer may take before a test fails."""
 
 
 @dataclass(frozen=True)
