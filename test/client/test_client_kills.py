@@ -24,6 +24,9 @@ KILLS = int(os.environ.get('SEQ_HARNESS_KILLS', '3'))
 PERIOD_S = 3.0 if KILLS > 3 else 1.0
 """From one kill to the next, the start of the next process included."""
 
+ANSWERS = 2
+"""From one kill to the next, at the least: there is something to lose."""
+
 NAMED = (ActAbandoned, PolicyError, StateLost, WorkerLost)
 
 
@@ -43,17 +46,20 @@ def process(ran: Path) -> Iterator[WorkerProcess]:
 
 
 class Killer(threading.Thread):
-    """Kill a process and start it again, so often, and then be done."""
+    """Kill a process that has answered, and start it again, so often, and then be done."""
 
     def __init__(self, process: WorkerProcess) -> None:
         super().__init__()
         self._process = process
+        self.answers = threading.Semaphore(0)
         self.done = threading.Event()
 
     def run(self) -> None:
         try:
             for _ in range(KILLS):
                 self.done.wait(PERIOD_S / 2)
+                for _ in range(ANSWERS):
+                    assert self.answers.acquire(timeout=PATIENCE_S), 'no act was answered'
                 self._process.kill()
                 self._process.start()
         finally:
@@ -85,6 +91,7 @@ def test_every_act_is_answered_from_real_observations_or_fails_by_name_and_none_
                 failed[type(error).__name__] += 1
             else:
                 answered += 1
+                killer.answers.release()
                 check(read, drive.skipped, read['numbers'][-1] - read['steps'][-1])
                 assert read['numbers'][-1] == drive.robot.number
     finally:
