@@ -58,8 +58,8 @@ class Rig:
         count = len(self.setpoints)
         self.until(lambda: len(self.setpoints) > count + 2, PATIENCE_S, 'setpoints')
 
-    def ended(self, within_s: float = PATIENCE_S) -> str:
-        self.until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
+    def ended(self) -> str:
+        self.until(lambda: bool(self.watcher.reason), PATIENCE_S, 'the end of the episode')
         return self.watcher.reason
 
     def quiet_after(self, instant: float) -> bool:

@@ -43,9 +43,9 @@ class Rig:
         self.until(lambda: self.watcher.ready, PATIENCE_S, 'a ready harness')
         assert self.watcher.call('start') == ''
 
-    def ended(self, within_s: float) -> str:
+    def ended(self) -> str:
         """Return why the episode ended."""
-        self.until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
+        self.until(lambda: bool(self.watcher.reason), PATIENCE_S, 'the end of the episode')
         return self.watcher.reason
 
     def failure(self) -> str:

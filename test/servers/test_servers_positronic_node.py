@@ -45,15 +45,15 @@ class Arm:
         for parameter in (f'worker_url:={url}', f"policy_params:='{said}'"):
             command += ['-p', parameter]
         self._children.start('harness', command)
-        self._until(lambda: self.watcher.ready, 30.0, 'a ready harness')
+        self._until(lambda: self.watcher.ready, PATIENCE_S, 'a ready harness')
         assert self.watcher.call('start') == ''
-        self._until(lambda: len(self.setpoints) > 5, 10.0, 'setpoints')
+        self._until(lambda: len(self.setpoints) > 5, PATIENCE_S, 'setpoints')
 
-    def ended(self, within_s: float = PATIENCE_S) -> str:
+    def ended(self) -> str:
         """Return why the episode ended, and check that no setpoint came after it."""
-        self._until(lambda: bool(self.watcher.reason), within_s, 'the end of the episode')
+        self._until(lambda: bool(self.watcher.reason), PATIENCE_S, 'the end of the episode')
         count, until = len(self.setpoints), time.monotonic() + 0.3
-        self._until(lambda: time.monotonic() > until, 2.0, 'a while')
+        self._until(lambda: time.monotonic() > until, PATIENCE_S, 'a while')
         assert len(self.setpoints) <= count + 1
         return self.watcher.reason
 
