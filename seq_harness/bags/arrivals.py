@@ -105,6 +105,13 @@ class Arrivals:
         for item, topic in stream.inputs:
             self._arrive(item, topic, message, place)
 
+    def note_frozen(self, topic: str, text: str, now_ns: int) -> None:
+        """Note a frozen state, on the topic as its input knows it, at its newest message."""
+        for name, stream in self._streams.items():
+            if any(topic == known for _, known in stream.inputs):
+                place = Place(name, now_ns, stream.number - 1)
+                self._faults.note(FaultKind.FROZEN_STATE, place, text)
+
     def _arrive(self, item: InputSettings, topic: str, message: Any, place: Place) -> None:
         now_ns = place.log_ns
         arrival = self._inputs.put(
@@ -114,6 +121,8 @@ class Arrivals:
             self._faults.note(FaultKind.REFUSED, place, arrival.reason)
         elif arrival.verdict is Verdict.RESTAMPED:
             self._faults.note(FaultKind.RESTAMPED, place, arrival.reason)
+        elif arrival.verdict is Verdict.AGEING:
+            self._faults.note(FaultKind.STAMP_STANDS, place, arrival.reason)
 
     def _watch_gap(self, stream: _Stream, place: Place) -> None:
         before_ns, stream.last_log_ns = stream.last_log_ns, place.log_ns

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from seq_harness.bags.blanks import serialised
 from seq_harness.bags.commands import commanding
+from seq_harness.bags.record_format import RECORDED
 from seq_harness.bags.record_giving import Difference, Differs, GivingTape
 from seq_harness.bags.record_reading import read_record, RunRecord
 from seq_harness.bags.record_values import declaration_of, settings_of
@@ -101,7 +102,9 @@ class _Replay:
         self._record = record
         self._settings = settings_of(record.begin.settings)
         declaration = declaration_of(record.begin.declaration)
-        self._pipeline = Pipeline(self._settings, declaration)
+        # In a replay a frozen state ended nothing.
+        on_frozen = _ignore if record.begin.playback_clock == RECORDED else None
+        self._pipeline = Pipeline(self._settings, declaration, on_frozen=on_frozen)
         self._tape = GivingTape(record, [item.name for item in self._settings.inputs])
         self._harness = self._made()
 
@@ -187,6 +190,10 @@ def _outputs(settings: Settings, period_ns: int, tape: GivingTape) -> Outputs:
         return Output(lambda value: serialised(encode(value)), lambda message: None)
 
     return Outputs({item.name: output(item) for item in settings.channels})
+
+
+def _ignore(topic: str, text: str) -> None:
+    """Take no notice."""
 
 
 def _elsewhere(then: Mapping[str, str]) -> dict[str, tuple[str, str]]:

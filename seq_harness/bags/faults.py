@@ -19,8 +19,12 @@ class FaultKind(Enum):
     """A message whose bytes are not of its type."""
     RESTAMPED = 'restamped'
     """A stamp that is zero or implausible: the message is aged from its log time."""
+    STAMP_STANDS = 'stamp_stands'
+    """Stamps that stand, or fall behind: the messages count for as old as these say."""
     STAMP_WENT_BACK = 'stamp_went_back'
     """A stamp before the one of the message before it."""
+    FROZEN_STATE = 'frozen_state'
+    """Joints that stay the same to the bit, while the replay commands them to move."""
     GAP = 'gap'
     """No message for longer than the input may be old."""
     BROKEN_OFF = 'broken_off'

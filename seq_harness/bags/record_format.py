@@ -15,6 +15,9 @@ from typing import Any
 VERSION = 1
 """Of the format; a reader refuses a higher one."""
 
+RECORDED = 'recorded'
+"""The playback clock of a record that a replay made."""
+
 PREFIX = 'record/'
 """The topics of what is JSON begin with it."""
 
@@ -99,6 +102,19 @@ class Arrived:
 
 
 @dataclass(frozen=True)
+class Still:
+    """Since when the numbers of one publisher have been the same to the bit."""
+
+    topic: str
+    names: list[str]
+    since_ns: int
+    messages: int
+    """How many of them have come since then, each with a stamp of its own."""
+    steps: dict[str, float]
+    """The smallest change that was seen of each; left out of numbers that just changed."""
+
+
+@dataclass(frozen=True)
 class Sample:
     """A value of an input that a round saw first; rounds name it by its serial."""
 
@@ -115,6 +131,14 @@ class Sample:
     """Of an image's bytes as they arrived, in hex; empty for others, and where none is taken."""
     bytes: int = 0
     """How many those are."""
+    proven: bool = True
+    """False while nothing shows that a clock far from ours runs on."""
+    doubt: str = ''
+    """What is wrong with its stamps, where they make it older than its arrival."""
+    form: str = ''
+    """Of an image: its encoding and size."""
+    still: list[Still] = field(default_factory=list)
+    """Of numbers: for how long those of each publisher have been the same."""
 
 
 @dataclass(frozen=True)

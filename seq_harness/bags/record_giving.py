@@ -10,12 +10,12 @@ from seq_harness.bags import record_format
 from seq_harness.bags.blanks import deserialised
 from seq_harness.bags.record_format import PREFIX, Round, Setpoint, SETPOINT_TOPIC
 from seq_harness.bags.record_reading import RunRecord
-from seq_harness.bags.record_values import chunk_of, error_of, unpack_value
+from seq_harness.bags.record_values import chunk_of, error_of, sample_of, unpack_value
 from seq_harness.bags.records import BagError
 from seq_harness.bags.setpoint_hash import SetpointHash
 from seq_harness.bags.taping import Sent
 from seq_harness.episode import Start
-from seq_harness.inputs import Sample, Snapshot
+from seq_harness.inputs import Snapshot
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 
@@ -85,10 +85,9 @@ class GivingTape:
         """Take the names of the inputs in their order, which is that of a look."""
         self._inputs = inputs
         self._samples = {
-            item.serial: Sample(
+            item.serial: sample_of(
+                item,
                 NotRecorded(item.input) if item.value is None else unpack_value(item.value),
-                item.stamp_ros_ns,
-                item.born_ns,
             )
             for item in record.samples
         }

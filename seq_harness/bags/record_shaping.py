@@ -22,7 +22,7 @@ from seq_harness.bags.record_format import (
     SETPOINT_TOPIC,
 )
 from seq_harness.bags.record_taking import Act, Published, Turn
-from seq_harness.bags.record_values import pack_chunk, pack_error, pack_value
+from seq_harness.bags.record_values import pack_chunk, pack_error, pack_still, pack_value
 from seq_harness.bags.setpoint_hash import SetpointHash
 from seq_harness.inputs import Sample, Snapshot
 from seq_harness.messages.commands import COMMANDS
@@ -137,7 +137,14 @@ class Shaping:
         serial, found = self._serial, converter(self._types[name])
         if found.form is not Form.IMAGE:
             yield record_format.Sample(
-                serial, name, sample.stamp_ns, sample.born_ns, pack_value(sample.value)
+                serial,
+                name,
+                sample.stamp_ns,
+                sample.born_ns,
+                pack_value(sample.value),
+                proven=sample.proven,
+                doubt=sample.doubt,
+                still=[pack_still(still) for still in sample.still],
             )
             if found.form is Form.NUMBERS:
                 yield self._state(name, sample)
@@ -146,7 +153,16 @@ class Shaping:
         whole = self._images is Images.ALL
         sha256 = hashlib.sha256(data).hexdigest() if whole else ''
         yield record_format.Sample(
-            serial, name, sample.stamp_ns, sample.born_ns, None, sha256, data.nbytes
+            serial,
+            name,
+            sample.stamp_ns,
+            sample.born_ns,
+            None,
+            sha256,
+            data.nbytes,
+            sample.proven,
+            sample.doubt,
+            sample.form,
         )
         if whole:
             made = self._serialise(sample.value)

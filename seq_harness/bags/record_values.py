@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
+from seq_harness.bags import record_format
 from seq_harness.bags.records import BagError
 from seq_harness.contract.connect import WorkerDeclaration
+from seq_harness.inputs import Sample, Still
 from seq_harness.playback.chunk import Chunk, ChunkRefused, Row
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, Retired, StateLost, WorkerLost
 from seq_harness.settings import Settings
@@ -78,6 +80,31 @@ def unpack_value(value: Any) -> Any:
     if OTHER in value:
         raise BagError(f'the record holds no value that can be read back: {value[OTHER]}')
     return {key: unpack_value(item) for key, item in value.items()}
+
+
+def pack_still(still: Still) -> record_format.Still:
+    """Return for how long numbers have been the same, as a record holds it."""
+    steps = dict(still.steps) if still.messages > 1 else {}
+    return record_format.Still(
+        still.topic, list(still.names), still.since_ns, still.messages, steps
+    )
+
+
+def sample_of(held: record_format.Sample, value: Any) -> Sample:
+    """Return the sample of which a record holds this; `value` is what was read of it."""
+    still = (
+        Still(each.topic, tuple(each.names), each.since_ns, each.messages, each.steps)
+        for each in held.still
+    )
+    return Sample(
+        value,
+        held.stamp_ros_ns,
+        held.born_ns,
+        proven=held.proven,
+        doubt=held.doubt,
+        still=tuple(still),
+        form=held.form,
+    )
 
 
 def pack_chunk(chunk: Chunk) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from seq_harness.bags.lockstep import BagClock, Charged, Flushed, Lockstep, pace
 from seq_harness.bags.mending import opened
 from seq_harness.bags.params import Params, settings_from
 from seq_harness.bags.reading import Bag
+from seq_harness.bags.record_format import RECORDED
 from seq_harness.bags.records import BagError, Record
 from seq_harness.bags.run_recording import RunRecorder
 from seq_harness.bags.setpoints import SetpointLog, Setpoints
@@ -128,10 +129,13 @@ def replay(
 def replay_with(bag: Bag, settings: Settings, policy: Policy, options: ReplayOptions) -> Run:
     """Replay an open recording with a client that is not connected yet, or was before."""
     declaration = policy.connect()
-    pipeline = Pipeline(settings, declaration)
+    frozen: list[tuple[str, str]] = []
+    pipeline = Pipeline(
+        settings, declaration, on_frozen=lambda topic, text: frozen.append((topic, text))
+    )
     if options.warm_up:
         policy.warm_up(pipeline.blank(settings['instruction']))
-    return _Replay(bag, settings, policy, pipeline, declaration, options).run()
+    return _Replay(bag, settings, policy, pipeline, declaration, options, frozen).run()
 
 
 def client_of(policy: Any, settings: Settings) -> Policy:
@@ -161,8 +165,11 @@ class _Replay:
         pipeline: Pipeline,
         declaration: WorkerDeclaration,
         options: ReplayOptions,
+        frozen: list[tuple[str, str]],
     ) -> None:
+        """`frozen` holds the topics and texts of frozen states that a round found."""
         self._bag = bag
+        self._frozen = frozen
         self._settings = settings
         self._policy = policy
         self._pipeline = pipeline
@@ -193,7 +200,7 @@ class _Replay:
             self._charged,
             self._arrivals.put,
             pace,
-            lambda: self._recording.round(self._harness),
+            self._round,
         )
         began_s = time.perf_counter()
         topics = self._arrivals.check(self._bag.topics, self._start_ns)
@@ -211,6 +218,13 @@ class _Replay:
             self._recording.close_harness(self._harness, 'replay_failed')
             self._recording.close()
         return self._told(time.perf_counter() - began_s)
+
+    def _round(self) -> int:
+        wake_ns = self._recording.round(self._harness)
+        while self._frozen:
+            topic, text = self._frozen.pop(0)
+            self._arrivals.note_frozen(topic, text, self._clock.now_ns())
+        return wake_ns
 
     def _over(self) -> str:
         """Return why an episode ends with its recording: one that never began lacked inputs."""
@@ -262,7 +276,7 @@ class _Replay:
             serialise=_serialised,
             period_ns=self._pipeline.period_ns,
             instruction=self._settings['instruction'],
-            playback_clock='recorded',
+            playback_clock=RECORDED,
             may_wait=True,
         )
 

@@ -82,6 +82,6 @@ class Holding:
         """Say why play may not begin from a snapshot; None if it may."""
         old = self._inputs.missing(snapshot) + self._inputs.stale(snapshot, now)
         if old:
-            return f'stale_input: {", ".join(old)}'
+            return f'stale_input: {self._inputs.named(old, snapshot)}'
         reason = self._unavailable(snapshot)
         return None if reason is None else f'arm_unavailable: {reason}'

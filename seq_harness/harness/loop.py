@@ -291,10 +291,10 @@ class Harness:
             return None, self._play(running, snapshot, ready)
         missing = self._inputs.missing(snapshot)
         if running.waiting and missing:
-            return self._wait_for(missing, running, start)
+            return self._wait_for(self._inputs.named(missing, snapshot), running, start)
         stale = self._inputs.stale(snapshot, start)
         if missing or stale:
-            return f'stale_input: {", ".join(missing + stale)}', start
+            return f'stale_input: {self._inputs.named(missing + stale, snapshot)}', start
         if running.waiting:
             running.waiting = False
             self._on_change()
@@ -325,10 +325,10 @@ class Harness:
             return 'deadline'
         return None
 
-    def _wait_for(self, missing: list[str], running: Running, now: int) -> tuple[str | None, int]:
+    def _wait_for(self, missing: str, running: Running, now: int) -> tuple[str | None, int]:
         until = running.started_ns + self._limits.inputs_ns
         if now >= until:
-            return f'inputs_missing: {", ".join(missing)}', now
+            return f'inputs_missing: {missing}', now
         return None, until
 
     def _play(self, running: Running, snapshot: Snapshot, ready: Prepared | None) -> int:

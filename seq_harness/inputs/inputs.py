@@ -7,15 +7,10 @@ from typing import Any
 
 from seq_harness.inputs.samples import Arrival, Snapshot, Verdict
 from seq_harness.inputs.slots import At, make_slot
+from seq_harness.inputs.stamps import Stamps
 from seq_harness.messages.refusals import ImageRefused, JointsRefused
 from seq_harness.settings import InputSettings
 from seq_harness.settings.input_types import CAMERAS
-
-EARLY_NS = 100_000_000
-"""A stamp further ahead of the node's clock than this was made by another clock."""
-
-LATE_NS = 10_000_000_000
-"""A stamp further behind than this was made by another clock, or belongs to another run."""
 
 
 class Inputs:
@@ -32,6 +27,7 @@ class Inputs:
         """`max_camera_spread_s` bounds how far the stamps of cameras lie apart; 0 for no bound."""
         self._settings = {item.name: item for item in settings}
         self._slots = {name: make_slot(item) for name, item in self._settings.items()}
+        self._stamps = {name: Stamps(item) for name, item in self._settings.items()}
         self._spread_ns = round(max_camera_spread_s * 1e9)
         self._required = [name for name, item in self._settings.items() if not item.is_status]
         self._limit_ns = {
@@ -54,20 +50,23 @@ class Inputs:
         Take a message that arrived at `now_ns` of the playback clock, `ros_now_ns` of ROS time.
 
         `topic` is which of the input's topics; `sequence` what number the publisher gave it. A
-        message that fails its check does not refresh the age (G12).
+        message that fails its check does not refresh the age (G12), nor does one with the stamp
+        of the last of its topic and names.
         """
         item = self._settings[name]
-        stamp_ns, age_ns, odd = self._aged(name, message, ros_now_ns)
         topic = topic or item.topic
+        aged = self._stamps[name].judge(message, topic, now_ns, ros_now_ns)
         try:
-            said = self._slots[name].store(message, At(topic, stamp_ns, now_ns - age_ns, sequence))
+            said = self._slots[name].store(message, At(topic, now_ns, aged, sequence))
         except (ImageRefused, JointsRefused) as error:
             return Arrival(Verdict.REFUSED, f'{topic}: {error}')
         if said:
             verdict = Verdict.UNAVAILABLE if item.is_status else Verdict.CONTESTED
             return Arrival(verdict, f'{topic}: {said}')
-        if odd:
-            return Arrival(Verdict.RESTAMPED, f'{topic}: {odd}')
+        if aged.doubt and item.on_stale != 'continue':
+            return Arrival(Verdict.AGEING, f'{topic}: {aged.doubt}')
+        if aged.odd:
+            return Arrival(Verdict.RESTAMPED, f'{topic}: {aged.odd}')
         return Arrival(Verdict.ACCEPTED)
 
     def snapshot(self) -> Snapshot:
@@ -76,8 +75,14 @@ class Inputs:
         return {name: sample for name, sample in taken if sample is not None}
 
     def missing(self, snapshot: Snapshot) -> list[str]:
-        """Name the inputs that have no value yet; a status that is absent is no input's."""
-        return [name for name in self._required if name not in snapshot]
+        """
+        Name the inputs that have no value yet; a status that is absent is no input's.
+
+        One whose first stamp is far off counts as absent until a stamp has advanced.
+        """
+        return [
+            name for name in self._required if name not in snapshot or not snapshot[name].proven
+        ]
 
     def stale(self, snapshot: Snapshot, t: int) -> list[str]:
         """Name the inputs that are older than they may be at `t`, or than other cameras."""
@@ -87,6 +92,15 @@ class Inputs:
             if name in snapshot and t > snapshot[name].born_ns + limit_ns
         ]
         return [*old, *(name for name in self._behind(snapshot) if name not in old)]
+
+    def named(self, names: Iterable[str], snapshot: Snapshot) -> str:
+        """Return the names of inputs for people, with what is wrong with their stamps."""
+
+        def told(name: str) -> str:
+            doubt = snapshot[name].doubt if name in snapshot else ''
+            return f'{name} ({doubt})' if doubt else name
+
+        return ', '.join(map(told, names))
 
     def held(self, snapshot: Snapshot, t: int) -> list[str]:
         """Name the inputs that are stale at `t` while their policy is to hold the arm."""
@@ -131,6 +145,7 @@ class Inputs:
     def clear(self) -> None:
         """Forget every value, as after a jump of the clock."""
         self._slots = {name: make_slot(item) for name, item in self._settings.items()}
+        self._stamps = {name: Stamps(item) for name, item in self._settings.items()}
 
     def _behind(self, snapshot: Snapshot) -> list[str]:
         """Name the cameras whose newest frame is too far behind the newest of all."""
@@ -143,24 +158,6 @@ class Inputs:
             return []
         newest = max(stamps.values())
         return [name for name, stamp in stamps.items() if newest - stamp > self._spread_ns]
-
-    def _aged(self, name: str, message: Any, ros_now_ns: int) -> tuple[int, int, str]:
-        """Return the stamp to use, the age at arrival, and what is odd about the header's."""
-        if self._settings[name].stamp == 'arrival' or not hasattr(message, 'header'):
-            return ros_now_ns, 0, ''
-        header = message.header.stamp
-        stamp_ns = header.sec * 1_000_000_000 + header.nanosec
-        age_ns = ros_now_ns - stamp_ns
-        if stamp_ns == 0:
-            return ros_now_ns, 0, 'the header stamp is zero; its arrival is used instead'
-        if age_ns < -EARLY_NS or age_ns > LATE_NS:
-            return (
-                ros_now_ns,
-                0,
-                f'the header stamp is {age_ns / 1e9:.3f} s before now, not within '
-                f'[{-EARLY_NS / 1e9:g}, {LATE_NS / 1e9:g}] s; its arrival is used instead',
-            )
-        return stamp_ns, max(0, age_ns), ''
 
 
 def _max_age_ns(item: InputSettings) -> int:

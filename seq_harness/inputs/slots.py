@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 import threading
 from typing import Any
 
 from seq_harness.inputs.samples import Sample
-from seq_harness.messages.converters import converter, Form, Read
+from seq_harness.inputs.stamps import Aged
+from seq_harness.inputs.stillness import Stillness
+from seq_harness.messages.converters import Converter, converter, Form, Read
 from seq_harness.messages.refusals import ImageRefused
 from seq_harness.settings import InputSettings
 
@@ -21,8 +23,9 @@ class At:
     """Where and when a message came."""
 
     topic: str
-    stamp_ns: int
-    born_ns: int
+    came_ns: int
+    """On the playback clock."""
+    aged: Aged
     sequence: int | None
 
 
@@ -32,20 +35,28 @@ class _NumbersSlot:
     def __init__(self, settings: InputSettings, read: Read) -> None:
         self._settings = settings
         self._read = read
-        self._numbers: dict[str, tuple[float, int, int]] = {}
+        self._numbers: dict[str, tuple[float, Aged]] = {}
+        self._stillness = Stillness()
         self._contest = _Contest()
         self._newest: Sample | None = None
 
     def store(self, message: Any, at: At) -> str:
         found = self._read(message, self._settings.joints, self._settings.field)
         for name, value in found.items():
-            self._numbers[name] = (value, at.stamp_ns, at.born_ns)
+            self._numbers[name] = (value, at.aged)
+        self._stillness.note(at.topic, found, at.came_ns, advanced=at.aged.advanced)
         contested = self._contest.note(at, found)
         if len(self._numbers) >= len(self._settings.joints):
-            values = {name: value for name, (value, _, _) in self._numbers.items()}
-            stamp_ns = min(stamp for _, stamp, _ in self._numbers.values())
-            born_ns = min(born for _, _, born in self._numbers.values())
-            self._newest = Sample(values, stamp_ns, born_ns)
+            values = {name: value for name, (value, _) in self._numbers.items()}
+            oldest = min((aged for _, aged in self._numbers.values()), key=_born_ns)
+            self._newest = Sample(
+                values,
+                min(aged.stamp_ns for _, aged in self._numbers.values()),
+                oldest.born_ns,
+                proven=all(aged.proven for _, aged in self._numbers.values()),
+                doubt=oldest.doubt,
+                still=self._stillness.tell(),
+            )
         return contested
 
     def sample(self) -> Sample | None:
@@ -69,7 +80,7 @@ class _Contest:
         """Take a message's number; return what is wrong, or nothing."""
         if at.sequence is None:
             return ''
-        contested = [name for name in names if self._fell(name, at.topic, at.sequence, at.born_ns)]
+        contested = [name for name in names if self._fell(name, at.topic, at.sequence, at.came_ns)]
         if not contested:
             return ''
         return f'two publishers of {", ".join(contested)}: stop one, or give it another topic'
@@ -102,7 +113,7 @@ class _WordSlot:
         word = self._read(message, self._settings.joints, self._settings.field)
         if word is None:
             return ''
-        self._newest = Sample(word, at.stamp_ns, at.born_ns)
+        self._newest = _sample(word, at.aged)
         known = self._settings.available
         return f'{word!r} came; available is {list(known)}' if known and word not in known else ''
 
@@ -118,10 +129,11 @@ class _ImageSlot:
     decodes again every frame must at its arrival (G12).
     """
 
-    def __init__(self, settings: InputSettings, read: Read, check: Callable[[Any], None]) -> None:
+    def __init__(self, settings: InputSettings, found: Converter) -> None:
         self._frozen_ns = round(settings.frozen_after_s * 1e9)
-        self._read = read
-        self._check = check
+        self._read = found.read
+        self._check = found.check
+        self._form_of = found.form_of
         self._lock = threading.Lock()  # held for a few assignments
         self._newest: Sample | None = None
         self._before: Sample | None = None
@@ -130,12 +142,13 @@ class _ImageSlot:
 
     def store(self, message: Any, at: At) -> str:
         self._check(message)
-        self._check_frozen(message, at.born_ns)
+        self._check_frozen(message, at.aged.born_ns)
         if self._doubted:
             self._read(message, (), '')
+        taken, form = _sample(message, at.aged), self._form_of(message)
         with self._lock:
             self._before = self._newest
-            self._newest = Sample(message, at.stamp_ns, at.born_ns, self._retract)
+            self._newest = replace(taken, form=form, retract=self._retract)
             self._doubted = False
         return ''
 
@@ -165,6 +178,14 @@ class _ImageSlot:
             raise ImageRefused(f'the camera is frozen: the same frame for {same_ns / 1e9:.2f} s')
 
 
+def _sample(value: Any, aged: Aged) -> Sample:
+    return Sample(value, aged.stamp_ns, aged.born_ns, proven=aged.proven, doubt=aged.doubt)
+
+
+def _born_ns(aged: Aged) -> int:
+    return aged.born_ns
+
+
 def _same_bytes(new: Any, old: Any) -> bool:
     return len(new) == len(old) and memoryview(new) == memoryview(old)
 
@@ -179,4 +200,4 @@ def make_slot(settings: InputSettings) -> Slot:
         return _NumbersSlot(settings, found.read)
     if found.form is Form.WORD:
         return _WordSlot(settings, found.read)
-    return _ImageSlot(settings, found.read, found.check)
+    return _ImageSlot(settings, found)

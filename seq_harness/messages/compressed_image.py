@@ -21,6 +21,8 @@ MAX_SIDE = 8192
 
 _JPEG_START, _JPEG_END = b'\xff\xd8\xff', b'\xff\xd9'
 _PNG_START, _PNG_HEADER = b'\x89PNG\r\n\x1a\n', b'IHDR'
+_PNG_SIZE, _JPEG_SIZE = struct.Struct('>2I'), struct.Struct('>2H')
+_FRAME_BEGINS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _PNG_END = b'\x00\x00\x00\x00IEND\xaeB`\x82'
 _FULL_SIZE, _COLOURS = 'full size', 'colours'
 _COARSEST = 64 * 65535
@@ -86,6 +88,22 @@ def decode_compressed(message: Any) -> Pixels:
         pixels = np.array(picture.convert('RGB'))
     pixels.flags.writeable = False
     return pixels
+
+
+def compressed_form(message: Any) -> str:
+    """
+    Return what a sensor_msgs/CompressedImage holds and its size, such as `rgb8 jpeg 640x480`.
+
+    Reads headers alone; a size that they do not tell is left out.
+    """
+    came = _taken_apart(message)
+    if came.payload.startswith(_PNG_START):
+        width, height = _PNG_SIZE.unpack_from(came.payload, 16)
+        told = f'png {width}x{height}'
+    else:
+        size = _jpeg_size(came.payload)
+        told = 'jpeg' if size is None else f'jpeg {size[0]}x{size[1]}'
+    return f'{came.source} {told}'.strip()
 
 
 def jpeg_as_it_came(message: Any, width: int, height: int, quality: int) -> bytes | None:
@@ -164,6 +182,18 @@ def _check_png(payload: bytes) -> None:
             f'the PNG of {len(payload)} bytes breaks off: expected it to end in '
             f'{_PNG_END.hex()}, got {payload[-12:].hex()}'
         )
+
+
+def _jpeg_size(payload: bytes) -> tuple[int, int] | None:
+    """Return width and height, which stand in the segment that begins a frame."""
+    at = 2
+    while at + 9 <= len(payload) and payload[at] == 0xFF:
+        marker, length = payload[at + 1], int.from_bytes(payload[at + 2 : at + 4], 'big')
+        if marker in _FRAME_BEGINS:
+            height, width = _JPEG_SIZE.unpack_from(payload, at + 5)
+            return width, height
+        at += 2 + length if marker != 0xFF else 1
+    return None
 
 
 @lru_cache(maxsize=8)

@@ -9,9 +9,13 @@ from importlib.metadata import entry_points
 import math
 from typing import Any, TypeAlias
 
-from seq_harness.messages.compressed_image import check_compressed, decode_compressed
+from seq_harness.messages.compressed_image import (
+    check_compressed,
+    compressed_form,
+    decode_compressed,
+)
 from seq_harness.messages.joints import joint_values
-from seq_harness.messages.raw_image import check_image, decode_image
+from seq_harness.messages.raw_image import check_image, decode_image, image_form
 from seq_harness.messages.refusals import JointsFault, JointsRefused
 
 GROUP = 'seq_harness.inputs'
@@ -42,6 +46,8 @@ class Converter:
     read: Read
     check: Callable[[Any], None] = lambda message: None
     """Refuses what cannot be read, by `ImageRefused`, without decoding it."""
+    form_of: Callable[[Any], str] = lambda message: ''
+    """Says what encoding and size an image has that passed its check; decodes nothing."""
 
 
 def converter(kind: str) -> Converter:
@@ -203,12 +209,14 @@ CONVERTERS: dict[str, Converter] = {
         Form.IMAGE,
         lambda message, names, field: decode_image(message),
         check_image,
+        image_form,
     ),
     'compressed_image': Converter(
         'sensor_msgs/msg/CompressedImage',
         Form.IMAGE,
         lambda message, names, field: decode_compressed(message),
         check_compressed,
+        compressed_form,
     ),
     'joint_state': _numbers('sensor_msgs/msg/JointState', _joints),
     'float64_multi_array': _numbers('std_msgs/msg/Float64MultiArray', _multi_array),

@@ -85,6 +85,11 @@ def decode_image(message: Any) -> Pixels:
     return pixels
 
 
+def image_form(message: Any) -> str:
+    """Return the encoding and size of a sensor_msgs/Image, such as `rgb8 640x480`."""
+    return f'{message.encoding} {message.width}x{message.height}'
+
+
 def _encoding_of(message: Any) -> _Encoding:
     encoding = _ENCODINGS.get(message.encoding)
     if encoding is None:

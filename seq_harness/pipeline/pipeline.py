@@ -22,6 +22,7 @@ from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
 from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.codec_parts import CodecRefused
+from seq_harness.playback.freezing import Tell
 from seq_harness.playback.layers import Layers, Misplaced, PlayerLayer
 from seq_harness.playback.modes import RTC
 from seq_harness.playback.registry import from_json, PipelineRefused, resolve
@@ -47,11 +48,13 @@ class Pipeline:
         settings: Settings,
         declaration: WorkerDeclaration,
         on_chunk: RecordChunk | None = None,
+        on_frozen: Tell | None = None,
     ) -> None:
         """
         Check the declaration against the settings.
 
-        `on_chunk` hears of every chunk as it comes to the player, where the inference ran.
+        `on_chunk` hears of every chunk as it comes to the player, where the inference ran;
+        `on_frozen` of a frozen state, which then ends nothing.
 
         Raises
         ------
@@ -83,7 +86,7 @@ class Pipeline:
         )
         self._rows_of = rows_of(action, self._splitter) if action else self._splitter
         horizon = actions.open_loop_horizon if actions else None
-        self._playing = Playing(settings, self.period_ns, horizon)
+        self._playing = Playing(settings, self.period_ns, horizon, on_frozen)
         self.joint_map = JointMap(settings) if settings.joints else None
         self.shadow = self._playing.shadow()
         self.layers = self._layers()

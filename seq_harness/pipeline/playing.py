@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from seq_harness.inputs import Still
 from seq_harness.observation import joint_values_of, SampledObservation
+from seq_harness.pipeline.moving import moving_channels
 from seq_harness.pipeline.shadowing import ShadowDistance
 from seq_harness.playback.absolute import AbsoluteDeltas
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Vector
 from seq_harness.playback.expiry import Expiry
+from seq_harness.playback.freezing import Freezing, Tell
 from seq_harness.playback.guard import Guard, GuardPolicy, Limits, OnBreach
 from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.kinds import kind_named, KindRefused, Kinds, OF_OBSERVATION, Position
@@ -31,9 +34,17 @@ from seq_harness.settings.parameters import SettingsError
 class Playing:
     """Make the players of one harness; every episode has its own."""
 
-    def __init__(self, settings: Settings, period_ns: int, declared_rows: int | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        period_ns: int,
+        declared_rows: int | None,
+        on_frozen: Tell | None = None,
+    ) -> None:
         """
         Take the settings for rows of `period_ns`; the policy may declare an open-loop horizon.
+
+        `on_frozen` hears of a frozen state in place of the player, which then plays on.
 
         Raises
         ------
@@ -43,6 +54,8 @@ class Playing:
         """
         self._settings = settings
         self._period_ns = period_ns
+        self._on_frozen = on_frozen
+        self._moving = moving_channels(settings)
         try:
             self._kinds = Kinds(
                 {item.name: kind_named(item.kind, item.delta_of) for item in settings.channels}
@@ -75,6 +88,11 @@ class Playing:
             if item.state
         }
 
+    def still(self, observation: Observation) -> Mapping[str, tuple[Still, ...]]:
+        """Return for how long what measures each channel has been the same."""
+        snapshot = _sampled(observation).snapshot
+        return {name: snapshot[state].still for name, (state, _) in self._moving.items()}
+
     def limits(self) -> dict[str, Limits]:
         """Return what each channel may be commanded."""
         return {
@@ -106,6 +124,8 @@ class Playing:
             'starvation': self._starvation(),
             'expiry': self._expiry(),
             'tracking': self._tracking(),
+            'freezing': self._freezing(),
+            'still': self.still,
             'whole': WholeChunks(
                 [item.name for item in self._settings.channels if item.horizon == 'chunk'],
                 _ns(self._settings['max_ahead_s']),
@@ -171,13 +191,20 @@ class Playing:
 
     def _tracking(self) -> Tracking | None:
         bounds = {
-            item.name: np.full(len(item.joints), item.max_tracking_error)
+            item.name: np.full(len(item.max_velocity), item.max_tracking_error)
             for item in self._settings.channels
             if item.max_tracking_error
         }
         if not bounds or self._settings['preview']:
             return None
-        return Tracking(bounds, _ns(self._settings['tracking_error_s']), self._kinds)
+        joints = {item.name: item.joints for item in self._settings.channels}
+        return Tracking(bounds, _ns(self._settings['tracking_error_s']), self._kinds, joints)
+
+    def _freezing(self) -> Freezing | None:
+        if not self._moving or self._settings['preview']:
+            return None
+        moving = {name: each for name, (_, each) in self._moving.items()}
+        return Freezing(moving, self._kinds, self._on_frozen)
 
 
 def _ns(seconds: float) -> int:

@@ -8,6 +8,7 @@ from seq_harness.playback.asking import Asking
 from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.emitting import Emitter
 from seq_harness.playback.expiry import Expiry
+from seq_harness.playback.freezing import Freezing, Measurements
 from seq_harness.playback.guard import Guard
 from seq_harness.playback.handoff import HandOff
 from seq_harness.playback.horizon import Horizon
@@ -50,9 +51,16 @@ class ChunkPlayer:
         starvation: Starvation | None = None,
         expiry: Expiry | None = None,
         tracking: Tracking | None = None,
+        freezing: Freezing | None = None,
+        still: Measurements | None = None,
         whole: WholeChunks | None = None,
     ) -> None:
-        """`measured` bounds a first row, and is what `tracking` compares commands to."""
+        """
+        Put the parts together.
+
+        `measured` bounds a first row, and is what `tracking` compares commands to; `still` gives
+        `freezing` for how long what is measured has been the same.
+        """
         self.statistics = Statistics()
         self.finished: str | None = None
         """Why the episode is over for this player, once it is."""
@@ -63,6 +71,8 @@ class ChunkPlayer:
         )
         self._starvation = starvation or Starvation(self._kinds)
         self._tracking = tracking
+        self._freezing = freezing
+        self._still = still
         self._whole = whole or WholeChunks((), 0)
         self._emitter = Emitter(self._kinds, guard, self._whole, self._starvation, self.statistics)
         self._plan: Plan | None = None
@@ -105,8 +115,8 @@ class ChunkPlayer:
         self._round_ns = t
         self._emitter.begin_round()
         made = self._stopped(t) if self._cancelled else {}
-        if self._tracking is not None:
-            made = {**made, **self._watch(self._tracking, observation, t)}
+        if (fault := self._not_following(observation, t)) is not None:
+            made = {**made, **self._end_for(fault, t)}
         self._read_answer(observation, t)
         commands, rows = self._play(t)
         if not self._finishing and self._inquiry.wanted(t):
@@ -166,14 +176,25 @@ class ChunkPlayer:
         self._emitter.record.clear()
         return commands
 
-    def _watch(self, tracking: Tracking, observation: Observation, t: int) -> Commands:
-        measured = self._loading.measured_of(observation)
-        fault = tracking.fault(self._emitter.record, measured, t)
-        if fault is None:
-            return {}
-        self.finished = f'guard: tracking error: {fault}'
-        self.statistics.refused['tracking'] += 1
-        self._drop_plan('tracking')
+    def _not_following(self, observation: Observation, t: int) -> tuple[str, str] | None:
+        """Return why the robot does not follow, by its cause; None where it does."""
+        record = self._emitter.record
+        if self._tracking is not None:
+            measured = self._loading.measured_of(observation)
+            fault = self._tracking.fault(record, measured, t)
+            if fault is not None:
+                return 'tracking', f'guard: tracking error: {fault}'
+        if self._freezing is not None and self._still is not None:
+            starved = self._starved_since is not None
+            frozen = self._freezing.fault(record, self._still(observation), t, starved=starved)
+            if frozen is not None:
+                return 'frozen', f'frozen_state: {frozen}'
+        return None
+
+    def _end_for(self, fault: tuple[str, str], t: int) -> Commands:
+        cause, self.finished = fault
+        self.statistics.refused[cause] += 1
+        self._drop_plan(cause)
         self._inquiry.orphan()
         return self.stop_commands(t)
 

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.record import Record
 from seq_harness.playback.rotations import Vector
 
+PLACE_AND_TURN = ('place', 'turn')
+
 
 class Tracking:
     """Find a channel that has been too far from its command for too long."""
 
     def __init__(
-        self, max_error: Mapping[str, Vector], for_ns: int, kinds: Kinds | None = None
+        self,
+        max_error: Mapping[str, Vector],
+        for_ns: int,
+        kinds: Kinds | None = None,
+        joints: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`max_error` is per joint, in the channel's unit; `for_ns` how long more is borne."""
+        """
+        Take the bounds by channel, per joint and in its unit; a pose has one of place and turn.
+
+        `for_ns` is how long more is borne; `joints` are the names of a channel's.
+        """
         self._max_error = dict(max_error)
+        self._joints = dict(joints or {})
         self._for_ns = for_ns
         self._kinds = kinds or Kinds()
         self._since: dict[str, int] = {}
@@ -37,7 +48,16 @@ class Tracking:
             if t - since >= self._for_ns:
                 at = int(np.argmax(error - bound))
                 return (
-                    f'{name}[{at}] is {error[at]:.6g} from its command, beyond {bound[at]:.6g} '
+                    f'{self._named(name, at, error.size)} is {error[at]:.6g} from its command, '
+                    f'beyond {bound[at]:.6g} '
                     f'for {(t - since) / 1e9:g} s'
                 )
         return None
+
+    def _named(self, channel: str, at: int, size: int) -> str:
+        """Return what a distance is of, for people: a joint, or the place or turn of a pose."""
+        joints = self._joints.get(channel)
+        if joints is None:
+            return f'{channel}[{at}]'
+        name = joints[at] if len(joints) == size else f'the {PLACE_AND_TURN[at]}'
+        return f'{name} of {channel}'

@@ -10,6 +10,9 @@ UNITS = {'rad': 1.0, 'deg': 0.017453292519943295, 'turn': 6.283185307179586, 'm'
          'cm': 0.01, 'mm': 0.001}  # fmt: skip
 """Unit of a policy's values to how much one of it is in rad or m, which ROS has (REP 103)."""
 
+METRES = ('m', 'cm', 'mm')
+"""The units of joints that slide."""
+
 JOINT = (
     Parameter(
         'unit', Kind.STRING, 'rad', 'The unit of the policy; ROS has rad and m.',

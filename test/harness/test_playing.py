@@ -106,7 +106,7 @@ def test_an_arm_that_does_not_follow_ends_the_episode() -> None:
     bench.begin()
     bench.give(*[0.15] * 20)
     bench.until(T0 + 1 * S)
-    assert 'guard: tracking error: arm[0] is 0.15 from its command' in bench.reason
+    assert 'guard: tracking error: j1 of arm is 0.15 from its command' in bench.reason
 
 
 def test_starved_for_too_long_the_episode_ends() -> None:
