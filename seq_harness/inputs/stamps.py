@@ -19,9 +19,6 @@ SET_BACK_NS = 1_000_000_000
 DRIFT = 100
 """Of two clocks that run on, one gains less on the other than this part of the time."""
 
-SETTLED_NS = 1_000_000_000
-"""A clock that is set again and again is trusted once it has run on for this long."""
-
 SOURCES = 64
 """So many publishers of different names on the topics of one input are told apart."""
 
@@ -56,10 +53,6 @@ class _Source:
     """How far it had fallen behind the arrivals, where it ran on."""
     plausible: bool = False
     """Whether one of its stamps has been."""
-    set_ns: int | None = None
-    """When its clock was last found to be set back."""
-    trusted_ns: int = 0
-    """From when on its stamps count again after that."""
 
 
 class Stamps:
@@ -103,18 +96,14 @@ class Stamps:
         if -EARLY_NS <= age_ns <= LATE_NS:
             lag_ns = max(0, age_ns)
             aged = Aged(stamp_ns, now_ns - lag_ns)
-            set_ns = None if before is None else before.set_ns
-            return _Source(stamp_ns, now_ns, aged, lag_ns, True, set_ns)
+            return _Source(stamp_ns, now_ns, aged, lag_ns, plausible=True)
         odd = _odd(age_ns)
         if before is None:
             return _Source(stamp_ns, now_ns, self._first(stamp_ns, age_ns, now_ns))
         made = replace(before, stamp_ns=stamp_ns, came_ns=now_ns)
         if before.plausible and before.stamp_ns - stamp_ns > SET_BACK_NS:
             # What comes next shows whether the clock runs on.
-            again = before.set_ns is not None and now_ns - before.set_ns < LATE_NS
-            trusted_ns = now_ns + (SETTLED_NS if again else 0)
-            aged = replace(before.aged, odd=odd, doubt='')
-            return replace(made, aged=aged, lag_ns=0, set_ns=now_ns, trusted_ns=trusted_ns)
+            return replace(made, aged=replace(before.aged, odd=odd, doubt=''), lag_ns=0)
         if before.plausible:
             return self._ran_on(made, before, ros_now_ns, odd)
         if stamp_ns > before.stamp_ns:
@@ -144,13 +133,11 @@ class Stamps:
         passed_ns = now_ns - before.came_ns
         fell_ns = passed_ns - (made.stamp_ns - before.stamp_ns)
         lag_ns = max(0, before.lag_ns + fell_ns - passed_ns // DRIFT)
-        if now_ns < before.trusted_ns:
-            return replace(made, aged=replace(before.aged, odd=odd), lag_ns=lag_ns)
         aged = Aged(ros_now_ns - lag_ns, now_ns - lag_ns, odd=odd)
         if 2 * lag_ns > self._max_age_ns:
             doubt = (
                 f'the header stamps have fallen {lag_ns / 1e9:.1f} s behind the arrivals: see '
-                'what delays the messages'
+                'what delays the messages, or set the clocks of both machines'
             )
             aged = replace(aged, odd='', doubt=doubt)
         return replace(made, aged=aged, lag_ns=lag_ns)

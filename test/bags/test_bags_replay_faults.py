@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from seq_harness.bags import BagFault, Fault, FaultKind, OnFault, replay, ReplayOptions, Run
@@ -25,6 +27,17 @@ from support.recordings import (
 )
 
 REFUSE = ReplayOptions(on_fault=OnFault.REFUSE)
+
+
+class Away(Follow):
+    """Lead away from the state that was seen, and back, whatever the arm does."""
+
+    def infer(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Answer eight rows, 0.2 rad away at their end and then there."""
+        super().infer(inputs)
+        warming_up = 2
+        rows = np.linspace(0.1 if len(self.seen) <= warming_up else 0.3, 0.3, 8)
+        return {'actions': np.stack([rows, 0 * rows], axis=1).astype(np.float32)}
 
 
 def _run(path: Path, messages: Sequence[Message], camera: bool = False) -> Run:
@@ -85,6 +98,32 @@ def test_stamps_that_go_back_are_named(tmp_path: Path) -> None:
     fault = _only(_run(tmp_path, sorted([*messages, back], key=_time)))
     assert (fault.kind, fault.first.number) == (FaultKind.STAMP_WENT_BACK, 51)
     assert fault.first.log_ns == START_NS + 505 * MS
+
+
+def test_stamps_that_stand_are_named_and_end_the_episode_as_on_a_robot(tmp_path: Path) -> None:
+    last = START_NS + 990 * MS
+    hung = [joint_state(START_NS + S + i * 10 * MS, stamp_ns=last) for i in range(100)]
+    run = _run(tmp_path, motion(1.0) + hung)
+    fault = _only(run)
+    assert (fault.kind, fault.first.topic) == (FaultKind.STAMP_STANDS, '/joint_states')
+    assert run.reason.startswith('stale_input: state (the header stamp has been the same for 0.')
+
+
+def test_joints_that_freeze_while_they_are_commanded_are_named_and_end_nothing(
+    tmp_path: Path,
+) -> None:
+    frozen = [joint_state(START_NS + i * 10 * MS, position=[0.1, 0.0]) for i in range(400)]
+    bag = write(tmp_path / 'bag', frozen)
+    run = replay(bag, parameters(), Away())
+    fault = _only(run)
+    assert run.reason == 'bag_ended'
+    assert (fault.kind, fault.first.topic) == (FaultKind.FROZEN_STATE, '/joint_states')
+    assert START_NS + S < fault.first.log_ns < START_NS + 2 * S
+    assert fault.first.number == (fault.first.log_ns - START_NS) // (10 * MS)
+    assert 'joint_states has been the same for 1.' in fault.text
+    with pytest.raises(BagFault, match='frozen_state'):
+        replay(bag, parameters(), Away(), REFUSE)
+    assert _run(tmp_path / 'at_rest', frozen).faults == ()
 
 
 def test_a_gap_is_named_and_ends_the_episode_as_on_a_robot(tmp_path: Path) -> None:

@@ -137,6 +137,10 @@ def test_what_was_commanded_to_and_fro_counts_by_where_it_ends() -> None:
     assert Arm(lambda t: (0.04 * math.sin(9 * t), 0.0), at_rest).play(20.0) == ''
 
 
+def test_an_arm_that_has_come_to_rest_far_from_where_it_began_plays_on() -> None:
+    assert Arm(until(1.5, swing), until(1.5, swing)).play(10.0) == ''
+
+
 def test_an_arm_that_is_held_at_rest_and_commanded_nowhere_plays_on() -> None:
     assert Arm(lambda t: (0.15, 0.0), at_rest).play(20.0) == ''
 
