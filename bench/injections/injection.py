@@ -1,0 +1,120 @@
+"""One injection: what is done, and the reason that must be told for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+import re
+from typing import Any
+
+from injections.judge import Judge, NotSeen
+from injections.processes import Processes
+from injections.rig import GOES_ON, Rig, Setup
+
+ENDS_S, ON_S = 12.0, 15.0
+"""How long an end, and more setpoints, are waited for by default."""
+
+LATER_S = 0.4
+"""How long is listened after the end for what must not come."""
+
+GRACE_S = 0.1
+"""What of a setpoint's way and of the end's may differ."""
+
+Fault = Callable[[Rig], object]
+
+
+class Family(Enum):
+    """Where a fault is."""
+
+    WORKER = 'worker'
+    PROXY = 'proxy'
+    SENSORS = 'sensors'
+    CLOCK = 'clock'
+    PROCESS = 'process'
+    CONSOLE = 'console'
+    FILES = 'files'
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A fault, and what must be told for it: known before it runs."""
+
+    name: str
+    expected: str
+    """A pattern that the whole reason matches."""
+    run: Callable[[Rig], str]
+    """Brings all up, injects, and returns the reason that was told."""
+    tested: bool = False
+    """Whether the test suite runs it too."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one injection."""
+
+    family: str
+    name: str
+    expected: str
+    reason: str
+    named: bool
+    last_ms: float | None
+    """From the fault to the last setpoint; None where none followed, or play went on."""
+    setpoints: int
+    beyond: int
+    """Setpoints that broke a limit, or came after the end was told."""
+
+
+def ends(fault: Fault, within_s: float = ENDS_S, **setup: Any) -> Callable[[Rig], str]:
+    """Inject while it plays; return why the episode ended."""
+
+    def run(rig: Rig) -> str:
+        rig.bring_up(Setup(**setup))
+        rig.play()
+        rig.inject(fault)
+        return rig.reason(within_s)
+
+    return run
+
+
+def lasts(fault: Fault, within_s: float = ON_S, **setup: Any) -> Callable[[Rig], str]:
+    """Inject while it plays; return that it went on, else why the episode ended."""
+
+    def run(rig: Rig) -> str:
+        rig.bring_up(Setup(**setup))
+        rig.play()
+        rig.inject(fault)
+        return rig.goes_on(within_s)
+
+    return run
+
+
+def carried_out(family: Family, injection: Injection, folder: Path) -> Outcome:
+    """Run an injection in the ROS domain of this process."""
+    with Judge() as judge, Processes(folder) as processes:
+        rig = Rig(processes, judge, folder)
+        try:
+            reason = injection.run(rig)
+        except (NotSeen, RuntimeError, OSError) as error:
+            reason = f'not told: {error}'
+        ended_s = judge.ended_at
+        if reason != GOES_ON:
+            judge.rest(LATER_S)
+        heard = list(judge.setpoints)
+    beyond = sum(each.beyond for each in heard)
+    late = 0 if ended_s is None else sum(each.at > ended_s + GRACE_S for each in heard)
+    last_ms = None
+    if rig.fault_at is not None and reason != GOES_ON:
+        after = [each.at - rig.fault_at for each in heard if each.at > rig.fault_at]
+        last_ms = round(1e3 * after[-1], 1) if after else None
+    return Outcome(
+        family=family.value,
+        name=injection.name,
+        expected=injection.expected,
+        reason=reason,
+        named=re.fullmatch(injection.expected, reason, re.DOTALL) is not None,
+        last_ms=last_ms,
+        setpoints=len(heard),
+        beyond=beyond + late,
+    )
