@@ -11,10 +11,13 @@ from typing import Any
 
 from injections.judge import Judge, NotSeen
 from injections.processes import Processes
-from injections.rig import GOES_ON, Rig, Setup
+from injections.rig import GOES_ON, last_line, Rig, Setup
 
 ENDS_S, ON_S = 12.0, 15.0
 """How long an end, and more setpoints, are waited for by default."""
+
+REFUSED_S = 30.0
+"""How long a harness may take to refuse what it cannot run with."""
 
 LATER_S = 0.4
 """How long is listened after the end for what must not come."""
@@ -90,6 +93,27 @@ def lasts(fault: Fault, within_s: float = ON_S, **setup: Any) -> Callable[[Rig],
     return run
 
 
+def refused(fault: Fault | None = None, **setup: Any) -> Callable[[Rig], str]:
+    """Inject before all is brought up; return with which line the harness ended."""
+
+    def run(rig: Rig) -> str:
+        if fault is not None:
+            rig.inject(fault)
+        rig.bring_up(Setup(**setup))
+        return ended(rig)
+
+    return run
+
+
+def ended(rig: Rig, within_s: float = REFUSED_S) -> str:
+    """Wait for the end of the harness; return the last line that it wrote, without its head."""
+    status = rig.ends('harness', within_s)
+    said = re.sub(
+        r'^\[\w+\] \[[\d.]+\] \[harness\]: ', '', last_line(rig.processes.said('harness'))
+    )
+    return said if status else f'ended with 0: {said}'
+
+
 def carried_out(family: Family, injection: Injection, folder: Path) -> Outcome:
     """Run an injection in the ROS domain of this process."""
     with Judge() as judge, Processes(folder) as processes:
@@ -101,7 +125,7 @@ def carried_out(family: Family, injection: Injection, folder: Path) -> Outcome:
         ended_s = judge.ended_at
         if reason != GOES_ON:
             judge.rest(LATER_S)
-        heard = list(judge.setpoints)
+        heard = [each for each in judge.setpoints if not rig.setup.velocities or any(each.values)]
     beyond = sum(each.beyond for each in heard)
     late = 0 if ended_s is None else sum(each.at > ended_s + GRACE_S for each in heard)
     last_ms = None

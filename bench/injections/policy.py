@@ -8,11 +8,12 @@ from pathlib import Path
 import time
 from typing import Any
 
-from injections.limits import HZ, JOINTS
 import numpy as np
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.worker.policies.joints import newest_state
+
+from injections.limits import HZ, JOINTS
 
 CAMERA = Camera(width=32, height=24, resize='pad', filter='bilinear', codec='jpeg', quality=90)
 SPEED = 0.1

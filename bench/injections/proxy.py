@@ -1,4 +1,5 @@
-"""A proxy between a robot and its worker that fails as it is told, as a process of its own.
+"""
+A proxy between a robot and its worker that fails as it is told, as a process of its own.
 
 Lines of JSON on standard input change `Mode`; what is on its way then is treated so at once.
 """

@@ -22,7 +22,7 @@ READY_S, BEGIN_S = 40.0, 20.0
 MOVES = 12
 """Setpoints before a fault: more than half a second of play."""
 
-GOES_ON, ON_ROWS = 'goes on', 30
+GOES_ON, ON_ROWS = 'goes on', 40
 """What a fault is answered by that must end nothing: so many more setpoints."""
 
 
@@ -245,4 +245,3 @@ def last_line(text: str) -> str:
     """Return the last line that says something."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ''
-

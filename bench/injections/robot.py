@@ -1,4 +1,5 @@
-"""A robot's driver as a process: joints, a camera, a stop and a clock, that fail as they are told.
+"""
+A robot's driver as a process: joints, a camera, a stop and a clock, that fail as they are told.
 
 Lines of JSON on standard input change the fields of `Mode`.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 import json
 import math
@@ -16,17 +18,18 @@ import time
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from injections.limits import JOINTS
 import rclpy
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
 
+from injections.limits import JOINTS
+
 JOINTS_HZ, CAMERA_HZ, CLOCK_HZ = 50.0, 20.0, 100.0
+TICK_S = 0.004
 LAG_S = 0.04
 """How long the arm takes for most of the way to its command."""
 
@@ -97,12 +100,14 @@ class Robot(Node):
         self._images = self.create_publisher(Image, 'front', qos_profile_sensor_data)
         self._jpegs = self.create_publisher(CompressedImage, 'front/compressed', 10)
         self._clock_topic = self.create_publisher(ClockMessage, '/clock', 10)
-        self._bools = {
-            name: self.create_publisher(Bool, name, 10) for name in ('stop', 'deadman')
-        }
+        self._bools = {name: self.create_publisher(Bool, name, 10) for name in ('stop', 'deadman')}
         self._status = self.create_publisher(String, 'arm_status', 10)
         self.create_subscription(Float64MultiArray, 'commands', self._on_command, 10)
-        self.create_timer(1 / 200, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def drive(self, over: threading.Event) -> None:
+        """Publish what is due until it is over; by a wait that no setting of a clock moves."""
+        while not over.wait(TICK_S):
+            self._tick()
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if not self._mode.standing:
@@ -188,13 +193,16 @@ def _time(ns: int) -> Any:
 
 def main() -> None:
     """Publish until a signal."""
-    mode = Mode(**json.loads(sys.argv[1]))
+    mode, over = Mode(**json.loads(sys.argv[1])), threading.Event()
     threading.Thread(target=_told, args=(mode,), daemon=True).start()
     rclpy.init(args=[])
-    try:
-        rclpy.spin(Robot(mode, simulated=len(sys.argv) > 2))
-    except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
-        pass
+    robot = Robot(mode, simulated=len(sys.argv) > 2)
+    driver = threading.Thread(target=robot.drive, args=(over,))
+    driver.start()
+    with suppress(KeyboardInterrupt, ExternalShutdownException):
+        rclpy.spin(robot)
+    over.set()
+    driver.join()
 
 
 if __name__ == '__main__':

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from injections.clock_faults import CLOCK
+from injections.console_faults import CONSOLE
+from injections.files_faults import FILES
 from injections.injection import Family, Injection
+from injections.process_faults import PROCESS
+from injections.proxy_faults import PROXY
+from injections.sensors_faults import SENSORS
 from injections.worker_faults import WORKER
 
 TABLE: dict[Family, Sequence[Injection]] = {
     Family.WORKER: WORKER,
+    Family.PROXY: PROXY,
+    Family.SENSORS: SENSORS,
+    Family.CLOCK: CLOCK,
+    Family.PROCESS: PROCESS,
+    Family.CONSOLE: CONSOLE,
+    Family.FILES: FILES,
 }
 
 
