@@ -26,6 +26,9 @@ from injections.table import TABLE
 from support.domains import reserved_domain
 
 HERE = Path(__file__).parent
+SHARED = HERE.parent / 'test'
+"""What tests and benchmarks share lies there, in `support`."""
+
 JOBS = 2
 """Two at once leave a core's half to each node."""
 
@@ -52,7 +55,8 @@ def run_apart(case: Case, keep: Path | None = None) -> Outcome:
     if keep is not None:
         command.append(str(keep / f'{family.value}-{injection.name.replace(" ", "_")}'))
     with reserved_domain() as domain:
-        variables = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+        path = os.pathsep.join([str(SHARED), os.environ.get('PYTHONPATH', '')])
+        variables = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONPATH': path}
         try:
             done = subprocess.run(
                 command, cwd=HERE, env=variables, capture_output=True, text=True,
@@ -78,7 +82,7 @@ def line(outcome: Outcome) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line for each, and the figures as one JSON object; 1 where one is not as it must be."""
+    """Print a line for each, and the figures as one JSON object; 1 where a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--only', default='', metavar='WORD', help='those whose name holds it')
     parser.add_argument('--jobs', type=int, default=JOBS, help='how many at once')

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.clock_steps import SystemClock
-
 from injections.injection import ends, Fault, Injection, lasts
 from injections.rig import GOES_ON, Rig, Setup
+from support.clock_steps import SystemClock
 
 DAY_S = 86_400.0
 REANCHOR = {'on_time_jump': 'reanchor'}
@@ -69,7 +68,7 @@ def _never_begins(rig: Rig) -> str:
 
 
 CLOCK = (
-    Injection('set on by 5 s', GOES_ON, _set(5.0), tested=True),
+    Injection('set on by 5 s', GOES_ON, _set(5.0)),
     Injection('set back by 5 s', GOES_ON, _set(-5.0)),
     Injection('set on by a day', GOES_ON, _set(DAY_S)),
     Injection('set back by ten years', GOES_ON, _set(-3652 * DAY_S)),
@@ -89,7 +88,7 @@ CLOCK = (
     Injection(
         'it leaps on, to be borne', GOES_ON, _lasts(_simulated(clock_offset_s=10.0), **REANCHOR)
     ),
-    Injection('simulated time stands, until a stop', r'stop', _ends(_stands_until_a_stop)),
+    Injection('simulated time stands, until a stop', r'stop', _ends(_stands_until_a_stop), True),
     Injection('simulated time stands for a while', GOES_ON, _lasts(_stands_for_a_while)),
     Injection('four ticks a second', GOES_ON, _lasts(_simulated(clock_hz=4.0))),
     Injection('simulated time never begins', r'stop', _never_begins),

@@ -89,7 +89,7 @@ def _zeroed(rig: Rig) -> str:
 
 CONSOLE = (
     Injection('nobody reads it', GOES_ON, _with_console('block')),
-    Injection('unread, and a stop', r'stop', _with_console('block', _stop), tested=True),
+    Injection('unread, and a stop', r'stop', _with_console('block', _stop)),
     Injection(
         'unread, and joints silent', r'stale_input: state', _with_console('block', _silence)
     ),
@@ -98,17 +98,20 @@ CONSOLE = (
         'unread, and SIGTERM',
         r'signal: SIGTERM',
         _then_ends(_with_console('block', _term)),
-        tested=True,
     ),
     Injection("the watchdog's is unread, and SIGKILL", r'harness fell silent .*', _zeroed),
     Injection('its reader ends', GOES_ON, _with_console('hang_up')),
-    Injection('its reader ends, and a stop', r'stop', _with_console('hang_up', _stop)),
+    Injection(
+        'its reader ends, and a stop', r'stop', _with_console('hang_up', _stop), tested=True
+    ),
     Injection('a terminal stops', GOES_ON, _with_console('block', terminal=True)),
     Injection(
         'a terminal is closed',
         r'signal: SIGHUP',
         _then_ends(_with_console('hang_up', lambda rig: None, terminal=True)),
     ),
-    Injection('it is full', r'stop', _written_to(stdout=os.open('/dev/full', os.O_WRONLY))),
+    Injection(
+        'it is full', r'stop', _written_to(stdout=os.open('/dev/full', os.O_WRONLY)), tested=True
+    ),
     Injection('there is none', r'stop', _written_to(preexec_fn=_closed), tested=True),
 )

@@ -7,13 +7,15 @@ import json
 from pathlib import Path
 import resource
 import shutil
+import signal
 import struct
 from typing import Any
 
-from injections.injection import ended, Injection, lasts, REFUSED_S
-from injections.judge import LATCHED
+from injections.injection import ended, Injection, lasts, refused, REFUSED_S
 from injections.processes import OURS
 from injections.rig import GOES_ON, Rig, Setup
+from rosbags.rosbag2 import CompressionMode
+from seq_harness.ros.node import LATCHED
 from std_msgs.msg import String
 from support.recordings import motion, parameters, write
 
@@ -29,6 +31,9 @@ BOMB = '\n'.join(
 CHUNK = b'\x06'
 SIZE_AT = 1 + 8 + 16
 """Where a chunk of an MCAP declares its size, after its opcode, its length and two times."""
+
+RECORD_BYTES = 100_000
+"""What there is room for."""
 
 FULL = r'goes on; .*(File too large|No space left).*'
 CONFIGURING = r'configuring failed: .*'
@@ -88,17 +93,19 @@ def _described(urdf: str) -> Callable[[Rig], str]:
 
 
 def _disk_full(rig: Rig) -> str:
-    """Let no file of the harness grow any more, while it records."""
-    record = rig.folder / 'record'
+    """Let the record grow no more while it plays; return what the log says of that."""
 
     def full(rig: Rig) -> None:
-        bound = max((file.stat().st_size for file in rig.folder.glob('record*')), default=0)
-        resource.prlimit(rig.processes.pid('harness'), resource.RLIMIT_FSIZE, (bound, bound))
+        pid = rig.processes.pid('harness')
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (RECORD_BYTES, RECORD_BYTES))
 
-    reason = lasts(full, changes={'record': str(record)})(rig)
+    changes = {'record': str(rig.folder / 'record'), 'record_images': 'all'}
+    reason = lasts(full, changes=changes)(rig)
     if reason != GOES_ON:
         return reason
-    return f'{reason}; {rig.says("harness", "File too large|No space left|record")}'
+    rig.processes.send('harness', signal.SIGTERM)
+    rig.ends('harness')
+    return f'{reason}; {rig.says("harness", "File too large|No space left")}'
 
 
 def _taken_away(rig: Rig) -> None:
@@ -114,7 +121,7 @@ def _replayed(spoil: Callable[[Path], object]) -> Callable[[Rig], str]:
     """Return a replay of a recording that was spoilt; the last line that it says."""
 
     def run(rig: Rig) -> str:
-        bag = write(rig.folder / 'bag', motion(1.0))
+        bag = write(rig.folder / 'bag', motion(1.0), compression=CompressionMode.STORAGE)
         spoil(bag)
         file = rig.folder / 'replay.yaml'
         file.write_text(json.dumps({'/**': {'ros__parameters': parameters()}}))
@@ -164,10 +171,9 @@ def _parameters_of(name: str) -> str:
     return json.dumps({name: {'ros__parameters': {'worker_url': 'ws://127.0.0.1:1'}}})
 
 
-UNKNOWN = json.dumps({'/**': {'ros__parameters': {'ratehz': 20.0}}})
-WORDS = json.dumps({'/**': {'ros__parameters': {'preview': 'false'}}})
 DEEP = '/**: ' + '{a: ' * 2_000 + '1' + '}' * 2_000
-JOINT = '<joint name="shoulder" type="revolute"><limit lower="1" upper="-1" velocity="1"/></joint>'
+LIMIT = '<limit lower="1" upper="-1" velocity="1" effort="1"/>'
+JOINT = f'<joint name="shoulder" type="revolute">{LIMIT}</joint>'
 
 FILES = (
     Injection('parameters that are not there', r'harness: .*cannot be read.*', _no_file),
@@ -179,10 +185,8 @@ FILES = (
         r'harness: .*/other.*',
         _parameter_file(_parameters_of('/other')),
     ),
-    Injection(
-        'an unknown parameter', r"harness: .*'ratehz' is unknown.*", _parameter_file(UNKNOWN), True
-    ),
-    Injection('text for a truth', r"harness: .*'preview'.*", _parameter_file(WORDS)),
+    Injection('an unknown parameter', r"harness: .*'ratehz'.*", _with(ratehz=20.0), tested=True),
+    Injection('text for a truth', r"harness: .*'preview'.*", _with(preview='false')),
     Injection('parameters that unfold', r'harness: .*', _parameter_file(BOMB, BOMB_S)),
     Injection('parameters that are deep', r'harness: .*', _parameter_file(DEEP, BOMB_S)),
     Injection('a token that is not there', r'.*worker_token_file.*', _token(None)),
@@ -198,11 +202,15 @@ FILES = (
     ),
     Injection('a record on a full disk', FULL, _disk_full),
     Injection('a record that is taken away', GOES_ON, _recording_away),
-    Injection('a record where there is no folder', CONFIGURING, _with(record='/dev/null/record')),
+    Injection(
+        'a record where there is no folder',
+        CONFIGURING,
+        refused(changes={'record': '/dev/null/record'}),
+    ),
     Injection('a recording that is not there', r'replay: .*', _replayed(_gone)),
     Injection('a recording that was cut', r'replay: .*', _replayed(_cut), tested=True),
     Injection('a recording of noise', r'replay: .*', _replayed(_noise)),
     Injection('a recording that declares 8 GB', r'replay: .*', _replayed(_huge)),
-    Injection('metadata that are no YAML', r'replay: .*', _replayed(_metadata('{'))),
+    Injection('metadata that are no YAML', r'ended with 0: .*', _replayed(_metadata('{'))),
     Injection('metadata that unfold', r'replay: .*', _replayed(_metadata(BOMB))),
 )

@@ -11,19 +11,17 @@ from types import TracebackType
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from injections.limits import is_beyond
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
+from seq_harness.ros.node import LATCHED
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from injections.limits import is_beyond
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 LOOK_S = 0.01
 SERVICE_S, TRIES, TRY_S = 15.0, 5, 4.0
 
@@ -82,7 +80,7 @@ class Judge:
         self._over.set()
         self._thread.join(5.0)
         self._executor.shutdown()
-        self.node.destroy_node()
+        self.node.destroy_node()  # type: ignore[no-untyped-call]
         rclpy.shutdown(context=self._context)
 
     @property

@@ -8,12 +8,11 @@ from pathlib import Path
 import time
 from typing import Any
 
+from injections.limits import HZ, JOINTS
 import numpy as np
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.own_io import Actions, Observations, Stream
 from seq_harness.worker.policies.joints import newest_state
-
-from injections.limits import HZ, JOINTS
 
 CAMERA = Camera(width=32, height=24, resize='pad', filter='bilinear', codec='jpeg', quality=90)
 SPEED = 0.1
@@ -87,7 +86,8 @@ def _misbehaved(fault: dict[str, Any], rows: Any) -> Any:
         'text': 'no rows at all',
         'words': [['a'] * len(JOINTS)] * 4,
         'ragged': [[0.0] * 3, [0.0] * 2],
-        'deep': rows[None],
+        'deep': rows[:, None],
+        'batch': rows[None],
         'complex': rows.astype(np.complex64),
         'many': np.tile(rows[:1], (20_000, 1)),
     }

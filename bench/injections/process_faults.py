@@ -8,30 +8,41 @@ import resource
 import signal
 from typing import Any
 
+from injections.injection import ended, ends, ENDS_S, Fault, Injection, lasts
+from injections.rig import GOES_ON, Rig, Setup
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from std_msgs.msg import String
 
-from injections.injection import ended, ends, ENDS_S, Fault, Injection, lasts
-from injections.rig import GOES_ON, Rig, Setup
-
 WATCHED = r'harness fell silent during episode 1 .*: zero goes to /commands .*'
 STALLED = r'loop_stalled'
-NO_BEATS = (
-    '', '{}', '[]', 'null', '"beat"', '{"instance": 3}', '[' * 100_000, '{"a":' * 20_000, '\x00',
-    json.dumps({
-        'instance': 3, 'episode': float('nan'), 'moving': 'yes', 'period_s': 'soon', 'channels': [],
-    }),
-    json.dumps({
-        'instance': 'a', 'episode': 1, 'moving': True, 'period_s': float('inf'), 'channels': [
-            {'topic': 4, 'type': 'of another version', 'joints': 3, 'kind': None, 'frame': []}
-        ],
-    }),
-    json.dumps({
-        'name': 4, 'watches': [], 'holds': {}, 'episode': 'a', 'timeout_s': float('nan'),
-        'endpoints': 5,
-    }),
-)  # fmt: skip
+NO_BEAT = {'instance': 3, 'episode': 'a', 'moving': 'yes', 'period_s': 'soon', 'channels': []}
+OF_ANOTHER_VERSION = {'topic': 4, 'type': 'of tomorrow', 'joints': 3, 'kind': None, 'frame': []}
+NO_STANDING = {
+    'name': 4,
+    'watches': [],
+    'holds': {},
+    'episode': 'a',
+    'timeout_s': float('nan'),
+    'endpoints': 5,
+}
+MALFORMED = (
+    *(
+        '',
+        '{}',
+        '[]',
+        'null',
+        '"beat"',
+        '{"instance": 3}',
+        '\x00',
+        '[' * 100_000,
+        '{"a":' * 20_000,
+    ),
+    json.dumps(NO_BEAT),
+    json.dumps({**NO_BEAT, 'episode': float('nan'), 'period_s': float('inf')}),
+    json.dumps({**NO_BEAT, 'channels': [OF_ANOTHER_VERSION]}),
+    json.dumps(NO_STANDING),
+)
 """What is neither a heartbeat nor a watchdog's standing."""
 
 
@@ -176,8 +187,10 @@ PROCESS = (
         r'watchdog_lost: .*',
         ends(_sent(signal.SIGSTOP, to='watchdog'), velocities=True),
     ),
-    Injection('heartbeats that are none', GOES_ON, _watched(_told('harness/heartbeat', NO_BEATS))),
-    Injection('watchdogs that are none', GOES_ON, _watched(_told('harness/watchdog', NO_BEATS))),
+    Injection(
+        'heartbeats that are none', GOES_ON, _watched(_told('harness/heartbeat', MALFORMED))
+    ),
+    Injection('watchdogs that are none', GOES_ON, _watched(_told('harness/watchdog', MALFORMED))),
     Injection(
         'instructions of 1 MB and of controls',
         GOES_ON,

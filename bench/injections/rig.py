@@ -193,18 +193,17 @@ class Rig:
 
     def ends(self, name: str, within_s: float = 10.0) -> int:
         """Wait until a process has ended; return its status."""
-        ended = lambda: self.processes.status(name) is not None  # noqa: E731
-        self.judge.until(ended, within_s, f'the end of {name}')
+        self.judge.until(lambda: not self.processes.runs(name), within_s, f'the end of {name}')
         return self.processes.status(name) or 0
 
     @property
     def fault_file(self) -> Path:
-        """What the policy looks at."""
+        """Return the file that the policy looks at."""
         return self.folder / 'fault.json'
 
     @property
     def worker_port(self) -> int:
-        """The port that the worker listens on."""
+        """Return the port that the worker listens on."""
         found = re.findall(r'serving \S+ on ws://[^:]+:(\d+)', self.processes.said('worker'))
         return int(found[-1])
 

@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from injections.limits import JOINTS
 import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -25,8 +26,6 @@ from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
-
-from injections.limits import JOINTS
 
 JOINTS_HZ, CAMERA_HZ, CLOCK_HZ = 50.0, 20.0, 100.0
 TICK_S = 0.004

@@ -6,10 +6,9 @@ from collections.abc import Callable
 import signal
 from typing import Any
 
-from std_msgs.msg import Float64MultiArray
-
 from injections.injection import ends, Fault, Injection, lasts
 from injections.rig import GOES_ON, Rig, Setup
+from std_msgs.msg import Float64MultiArray
 
 HELD = 'held'
 STALE_STATE, STALE_FRONT = r'stale_input: .*state.*', r'stale_input: .*front.*'

@@ -136,9 +136,9 @@ class RowSplitter:
         return answer[self._key]
 
     def _array(self, rows: Any) -> Vector:
-        if np.iscomplexobj(rows):
-            raise ChunkRefused('the rows are not numbers: complex ones came, expected real ones')
         try:
+            if np.iscomplexobj(rows):
+                raise TypeError('complex ones came, expected real ones')
             array = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ChunkRefused(f'the rows are not numbers: {error}') from error

@@ -123,6 +123,8 @@ def test_none_is_nothing_new_and_no_rows_are_an_empty_chunk() -> None:
         ({'action': np.zeros((4, 3))}, r"under 'actions'; it has \['action'\]"),
         ({'actions': 'open'}, 'not numbers'),
         ({'actions': np.full((1, 3), 1j)}, 'complex'),
+        ({'actions': [[0.0, 0.0, 0.0], [0.0, 0.0]]}, 'not numbers'),
+        ({'actions': [[0.0, 0.0, 0.0], [[0.0], 0.0, 0.0]]}, 'not numbers'),
         ({'actions': np.zeros((10_001, 3))}, 'at most 10000 rows were expected .* 10001 came'),
         (np.zeros((4, 3)), "under 'actions'"),
     ],
