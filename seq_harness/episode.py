@@ -13,7 +13,7 @@ from seq_harness.contract import wire
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.session import Commands, Observation
-from seq_harness.playback.uplink import PolicyScope, Queued, Retired, Step
+from seq_harness.playback.uplink import PolicyScope, Queued, Retired, Standing, standing_of, Step
 
 logger = logging.getLogger(__name__)
 
@@ -193,6 +193,10 @@ class Episode:
         self._scope.expect(number)
         return instant
 
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands (Uplink)."""
+        return standing_of(self._scope)
+
     def sample(self, observation: Observation, t: int) -> Sampled:
         """Hand the round's observation to the stream where it is a step that no act carries."""
         if self._asked_at == t:
@@ -288,6 +292,10 @@ class LastCallCloses:
                 last = self._closing and self._inside == 0
             if last:
                 self._close_late()
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands."""
+        return standing_of(self._scope)
 
     def close(self) -> None:
         """Close the scope, now or as the last call leaves it."""

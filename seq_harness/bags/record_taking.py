@@ -15,7 +15,7 @@ from seq_harness.inputs import Snapshot
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.session import Commands, Observation
-from seq_harness.playback.uplink import PolicyScope, Step
+from seq_harness.playback.uplink import PolicyScope, Standing, standing_of, Step
 
 T = TypeVar('T')
 
@@ -245,6 +245,10 @@ class _NotedScope:
         self.expect = scope.expect
         self.retire = scope.retire
         self.close = scope.close
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands."""
+        return standing_of(self._scope)
 
     def infer(self, step: Step, plan: Mapping[str, Any] | None = None) -> Any:
         """Ask the policy, and note the step, the request and what was read of the observation."""

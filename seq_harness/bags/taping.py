@@ -20,7 +20,7 @@ from seq_harness.playback.answer import Answer
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import Commands
-from seq_harness.playback.uplink import PolicyScope, Queued, Step
+from seq_harness.playback.uplink import PolicyScope, Queued, Standing, standing_of, Step
 
 T = TypeVar('T')
 
@@ -144,6 +144,11 @@ class TapedScope:
         """Hand over a step."""
         taken = self._tape.read('observe', lambda: self._scope.observe(step), Queued.ACCEPTED)
         return Queued(taken)
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands."""
+        said = self._tape.read('standing', lambda: standing_of(self._scope), Standing.THERE)
+        return Standing(said)
 
     @property
     def request_id(self) -> str:

@@ -35,6 +35,7 @@ from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
     Retired,
+    Standing,
     StateLost,
     Step,
     WorkerLost,
@@ -107,6 +108,7 @@ class Acting:
         self._jitter = jitter
         self._begun_anew = 0  # how often the episode had, when that was last looked at
         self._answered = False  # by the worker process of now
+        self._over: Connection | None = None  # what the act is asked over, while it is
         self.request_id = ''
         """What the newest act is called on the wire."""
         self.handler_ms: float | None = None
@@ -132,6 +134,13 @@ class Acting:
             self._tally.count('failed')
             self._uploader.unanswered(step.number)
             raise
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands; may be called from any thread."""
+        connection = self._over
+        if connection is not None:
+            return Standing.SILENT if connection.is_silent else Standing.THERE
+        return Standing.THERE if self._outage.lasted_s is None else Standing.AWAY
 
     def _prepared(self, step: Step, plan: Mapping[str, Any] | None, cancel: Cancel) -> _Act:
         payload = observation_pieces(step.observation, self._rules.keys)
@@ -250,6 +259,7 @@ class Acting:
         within_s = self._rules.act_timeout_s
         try:
             # Called in this order: it is noted before the connection ends.
+            self._over = connection
             with act.cancel.calling(lambda: self._link.give_up(connection)):
                 return connection.call(wire.ACT, parts, within_s, act.cancel, act.request_id)
         except AnswerTimedOut as error:
@@ -260,6 +270,8 @@ class Acting:
             self._link.drop(connection)
             act.sent_to = connection.instance if error.sent else act.sent_to
             self._away(act, f'the connection was lost: {error}')
+        finally:
+            self._over = None
 
     def _ask_after(self, act: _Act, why: str) -> NoReturn:
         """

@@ -15,7 +15,15 @@ from seq_harness.client.channel import Channel, dial
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.opening import opened
 from seq_harness.client.packing import joined, map_of
-from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, Parts, Reply
+from seq_harness.client.pulse import PING_S, PONG_S, Pulse
+from seq_harness.client.transport import (
+    AnswerTimedOut,
+    ConnectionLost,
+    HandshakeRefused,
+    Parts,
+    Reply,
+    Unreachable,
+)
 from seq_harness.contract import wire
 from seq_harness.contract.frames import pack_frames
 from seq_harness.contract.json_body import Contents, contents_of, JsonError, pack_json, unpack_json
@@ -69,9 +77,12 @@ class Exchange:
         headers: Headers,
         within_s: float,
         cancel: Cancel,
+        waiting: Callable[[], None] | None = None,
     ) -> tuple[HTTPResponse, bytes]:
         """
         Send a request; return the head of the answer and its body.
+
+        `waiting` is called every `PING_S` until the answer comes.
 
         Raises
         ------
@@ -84,6 +95,7 @@ class Exchange:
         sent = False
         with self._using, cancel.calling(self.abort):
             self._timed.deadline_s = time.monotonic() + within_s
+            self._timed.waiting = waiting
             try:
                 self._http.request(verb, self._endpoint.path + target, body, self._own(headers))
                 sent = True
@@ -106,6 +118,14 @@ class Exchange:
         """End the connection."""
         self._ended = True
         self._channel.close()
+
+    def ping(self, cancel: Cancel) -> None:
+        """Ask over another connection whether the server answers; raises where it does not."""
+        beside = open_http(self._endpoint, PONG_S, cancel)
+        try:
+            beside.call('GET', wire.PATH_PING, None, {}, PONG_S, cancel)
+        finally:
+            beside.close()
 
     def _own(self, headers: Headers) -> dict[str, str]:
         own = dict(headers)
@@ -137,6 +157,7 @@ class HttpConnection:
         self._epoch = epoch
         self._say = say
         self._names_instance = False
+        self._pulse = Pulse()
         self.formats: frozenset[str] = frozenset()
         self.instance = ''
 
@@ -144,6 +165,11 @@ class HttpConnection:
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
         return self._exchange.is_open
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the worker answers no ping while an act is waited for."""
+        return self._pulse.is_silent
 
     def call(
         self,
@@ -168,8 +194,20 @@ class HttpConnection:
             headers[wire.HEADER_CONTENT_TYPE] = kind
         if method == wire.ACT and wire.FORMAT_MSGPACK in self.formats:
             headers[wire.HEADER_ACCEPT] = wire.MSGPACK_TYPE
-        answer = self._exchange.call(verb, target, body, headers, within_s, cancel)
+        waiting = (lambda: self._ping(cancel)) if method == wire.ACT else None
+        try:
+            answer = self._exchange.call(verb, target, body, headers, within_s, cancel, waiting)
+        finally:
+            self._pulse.heard()
         return self._reply(*answer, request_id)
+
+    def _ping(self, cancel: Cancel) -> None:
+        self._pulse.pinged()
+        try:
+            self._exchange.ping(cancel)
+        except (Unreachable, HandshakeRefused, ConnectionLost, AnswerTimedOut):
+            return
+        self._pulse.heard()
 
     def abort(self) -> None:
         """End the connection at once; whoever waits on it is told."""
@@ -281,6 +319,7 @@ class _TimedSocket:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self.deadline_s = 0.0
+        self.waiting: Callable[[], None] | None = None
 
     def sendall(self, data: bytes) -> None:
         self._channel.send((data,), self.deadline_s)
@@ -289,7 +328,16 @@ class _TimedSocket:
         return io.BufferedReader(_TimedReader(self))
 
     def receive_into(self, buffer: memoryview) -> int:
-        return self._channel.receive_into(buffer, self.deadline_s)
+        if self.waiting is None:
+            return self._channel.receive_into(buffer, self.deadline_s)
+        while True:
+            try:
+                until_s = min(self.deadline_s, time.monotonic() + PING_S)
+                return self._channel.receive_into(buffer, until_s)
+            except TimeoutError:
+                if time.monotonic() >= self.deadline_s:
+                    raise
+            self.waiting()
 
     def close(self) -> None:
         """Leave the channel to its owner: the last answer may still be read."""

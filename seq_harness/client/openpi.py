@@ -19,7 +19,6 @@ from seq_harness.client.plain_policy import (
     refuse_options,
 )
 from seq_harness.client.plain_websocket import (
-    connected_websocket,
     Message,
     PlainWebsocket,
     Waiting,
@@ -30,6 +29,7 @@ from seq_harness.client.transport import (
     HandshakeRefused,
     Unreachable,
 )
+from seq_harness.client.websocket_opening import connected_websocket
 from seq_harness.contract import wire
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.msgpack import MsgpackError

@@ -25,6 +25,7 @@ from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
     Retired,
+    Standing,
     StateLost,
     Step,
     WorkerLost,
@@ -65,12 +66,18 @@ class PlainScope(UnstreamedScope):
         self._episode_id = uuid.uuid4().hex
         self._opened_before = link.opened
         self._begun: Talk | None = None  # knows of the episode; belongs to the thread that acts
+        self._asking = False  # written by that thread
         self._answered: Talk | None = None  # gave the last answer; belongs to that thread too
 
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         reconnects = max(0, self._link.opened - self._opened_before)
         return ScopeFigures(self._tally.figures(), reconnects=reconnects)
+
+    def standing(self) -> Standing:
+        """Say whether the connection is being made again; these servers answer no pings."""
+        away = self._outage.lasted_s is not None and not self._asking
+        return Standing.AWAY if away else Standing.THERE
 
     def _ask(self, step: Step, cancel: Cancel) -> Any:
         talk = self._talk(step, cancel)
@@ -109,7 +116,11 @@ class PlainScope(UnstreamedScope):
             text = f'{self._rules.address} has not answered for {waited_s:.0f} s'
             self._notices.say('slow', text, again_s=PROGRESS_S / 2)
 
-        return talk.ask(step.observation, within_s, cancel, waiting)
+        self._asking = True
+        try:
+            return talk.ask(step.observation, within_s, cancel, waiting)
+        finally:
+            self._asking = False
 
     def _talk(self, step: Step, cancel: Cancel) -> Talk:
         """Return a conversation that may be asked; until it is, trying again is safe."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-import logging
 import threading
 import time
 from typing import Any, NamedTuple
 
 from seq_harness.client.cancel import Cancel
-from seq_harness.client.channel import Channel, dial
+from seq_harness.client.channel import Channel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.framing import frame
-from seq_harness.client.opening import opened
+from seq_harness.client.pulse import PING_S, Pulse
 from seq_harness.client.refusals import handshake_error
 from seq_harness.client.transport import (
     AnswerTimedOut,
     ConnectionLost,
-    HandshakeRefused,
 )
 from seq_harness.contract.websocket import BINARY, Cutter, FIN, HEAD_END, TEXT
 from websockets.client import ClientProtocol
@@ -30,8 +28,6 @@ from websockets.exceptions import (
 )
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import State
-from websockets.typing import Subprotocol
-from websockets.uri import parse_uri
 
 CLOSE_S = 1.0
 """How long a peer is given to answer a close."""
@@ -50,10 +46,6 @@ PROGRESS_S = 10.0
 
 Waiting = Callable[[float], None]
 """Told for how long a message has been waited for, in seconds."""
-
-wire_log = logging.getLogger('seq_harness.client.websocket')
-# At DEBUG the library logs the headers of the handshake, and with them the token.
-wire_log.setLevel(logging.WARNING)
 
 
 class AnswerTooLong(ConnectionLost):
@@ -76,12 +68,16 @@ class PlainWebsocket:
     """
     An open websocket, used by one thread at a time, which reads it itself.
 
-    It sends no pings and waits for no pongs, for a server may answer nothing at all while it
-    infers; the system finds out a host that is gone. `abort` and `is_open` alone may be called
-    from any thread; `is_open` also answers the peer's pings while nobody uses the connection.
+    It waits for no pongs, for a server may answer nothing at all while it infers; the system finds
+    out a host that is gone. Where the peer's kind answers pings meanwhile, they are sent, so that
+    one can tell whether it does. `abort`, `is_open` and `is_silent` alone may be called from any
+    thread; `is_open` also answers the peer's pings while nobody uses the connection.
     """
 
     def __init__(self, channel: Channel, protocol: ClientProtocol, most_bytes: int) -> None:
+        self.pings = False
+        """Whether a peer that is waited for is pinged; set before it is."""
+        self._pulse = Pulse()
         self._channel = channel
         self._protocol = protocol  # of the handshake, control frames and fragments
         self._using = threading.Lock()  # held by the one thread that uses the connection
@@ -99,6 +95,11 @@ class PlainWebsocket:
             finally:
                 self._using.release()
         return self._protocol.state is State.OPEN
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the peer answers no ping while a message of its is waited for."""
+        return self._pulse.is_silent
 
     @property
     def close_code(self) -> int | None:
@@ -144,10 +145,14 @@ class PlainWebsocket:
             The connection ended first, or the message is longer than is read.
 
         """
-        began_s = time.monotonic()
+        began_s = said_s = time.monotonic()
+        self._pulse.heard()
         try:
             while not self._messages:
-                self._wait_on(began_s, deadline_s, waiting)
+                if self._waited_on(said_s, deadline_s, waiting):
+                    said_s = time.monotonic()
+                    if waiting is not None:
+                        waiting(said_s - began_s)
         except TimeoutError:
             self.abort()
             waited_s = max(0.0, deadline_s - began_s)
@@ -214,19 +219,27 @@ class PlainWebsocket:
         """Return what the peer agreed to speak, if it was asked."""
         return self._protocol.subprotocol
 
-    def _wait_on(self, began_s: float, deadline_s: float, waiting: Waiting | None) -> None:
-        """Read what comes next; without anything, say so every now and then."""
+    def _waited_on(self, said_s: float, deadline_s: float, waiting: Waiting | None) -> bool:
+        """Read what comes next; tell whether nothing came for so long that it is to be said."""
         if self._protocol.state is not State.OPEN:
             raise self._closed()
         until_s = deadline_s
         if waiting is not None:
-            until_s = min(deadline_s, time.monotonic() + PROGRESS_S)
+            until_s = min(until_s, said_s + PROGRESS_S)
+        if self.pings:
+            until_s = min(until_s, time.monotonic() + PING_S)
         try:
             self._read_on(until_s)
         except TimeoutError:
-            if waiting is None or time.monotonic() >= deadline_s:
+            now_s = time.monotonic()
+            if now_s >= deadline_s:
                 raise
-            waiting(time.monotonic() - began_s)
+            if self.pings:
+                self._protocol.send_ping(b'')
+                self._flush(deadline_s)
+                self._pulse.pinged()
+            return waiting is not None and now_s >= said_s + PROGRESS_S
+        return False
 
     def _closed(self) -> WebSocketException:
         """See a close through, and return what it says."""
@@ -255,6 +268,7 @@ class PlainWebsocket:
     def _read_on(self, deadline_s: float) -> None:
         """Receive what comes next, and send what it calls for."""
         received = self._channel.receive(CHUNK_BYTES, deadline_s)
+        self._pulse.heard()
         if received:
             self._take(received)
         else:
@@ -327,62 +341,3 @@ class PlainWebsocket:
             return str(error)
         cause = error.__cause__
         return f'{error} ({cause})' if cause is not None else str(error)
-
-
-def connected_websocket(
-    endpoint: Endpoint,
-    within_s: float,
-    cancel: Cancel,
-    *,
-    headers: Mapping[str, str],
-    subprotocol: str | None = None,
-) -> PlainWebsocket:
-    """
-    Connect and shake hands within `within_s` seconds, or until `cancel` is set.
-
-    `headers` go with the handshake; no compression is offered.
-
-    Raises
-    ------
-    Unreachable
-        Nobody answered, the peer takes no connections now, or `cancel` was set.
-    HandshakeRefused
-        The peer refused the token, or does not speak `subprotocol`; a `StatusRefused` where an
-        HTTP status says so.
-
-    """
-
-    def make(deadline_s: float, given_up: Cancel) -> PlainWebsocket:
-        return _connected(endpoint, deadline_s, given_up, headers, subprotocol)
-
-    return opened(endpoint, make, within_s, cancel)
-
-
-def _connected(
-    endpoint: Endpoint,
-    deadline_s: float,
-    given_up: Cancel,
-    headers: Mapping[str, str],
-    subprotocol: str | None,
-) -> PlainWebsocket:
-    protocol = ClientProtocol(
-        parse_uri(endpoint.url),
-        subprotocols=None if subprotocol is None else [Subprotocol(subprotocol)],
-        max_size=endpoint.max_message_bytes,
-        logger=wire_log,
-    )
-    channel = dial(endpoint, deadline_s, given_up)
-    socket = PlainWebsocket(channel, protocol, endpoint.max_message_bytes)
-    try:
-        with given_up.calling(socket.abort):
-            socket.shake_hands(endpoint, headers, deadline_s)
-        if socket.subprotocol != subprotocol:
-            raise HandshakeRefused(
-                f'{endpoint} does not speak {subprotocol}: is it the address of a worker? '
-                'A server of another make has a scheme of its own, such as openpi+ws://'
-            )
-    except BaseException:
-        socket.abort()
-        socket.close()
-        raise
-    return socket

@@ -25,6 +25,7 @@ from seq_harness.playback.uplink import (
     ActAbandoned,
     PolicyError,
     Retired,
+    Standing,
     StateLost,
     Step,
     WorkerLost,
@@ -104,6 +105,13 @@ class PositronicScope(UnstreamedScope):
     def figures(self) -> ScopeFigures:
         """Return what this episode did on the wire so far; may be called from any thread."""
         return ScopeFigures(self._tally.figures(), reconnects=self._reconnects)
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands; may be called from any thread."""
+        session = self._session
+        if session is None:
+            return Standing.AWAY
+        return Standing.SILENT if session.is_silent else Standing.THERE
 
     def server_times(self) -> dict[str, Spread]:
         """Return what the parts of inferences took on the server's clock, by the wire's names."""

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.plain_websocket import (
-    connected_websocket,
     Message,
     PlainWebsocket,
     Waiting,
@@ -25,6 +24,7 @@ from seq_harness.client.transport import (
     NotReady,
     Unreachable,
 )
+from seq_harness.client.websocket_opening import connected_websocket
 from seq_harness.contract import wire
 from seq_harness.contract.msgpack import MsgpackError
 from seq_harness.contract.numpy_msgpack import pack, unpack
@@ -89,6 +89,11 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the session was still there when it was last heard of."""
         return self._socket.is_open
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the server does not answer its ping, though it does while it infers."""
+        return self._socket.is_silent
 
     def infer(
         self, observation: Any, within_s: float, cancel: Cancel, waiting: Waiting | None = None
@@ -175,6 +180,7 @@ def open_session(endpoint: Endpoint, deadline_s: float, cancel: Cancel, tell: Pr
         headers[wire.HEADER_AUTHORIZATION] = wire.BEARER + endpoint.token
     within_s = min(OPEN_S, max(0.0, deadline_s - time.monotonic()))
     socket = connected_websocket(endpoint, within_s, cancel, headers=headers)
+    socket.pings = True
     try:
         with socket.used(), cancel.calling(socket.abort):
             return _prepared(endpoint, socket, deadline_s, tell)

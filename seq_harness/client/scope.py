@@ -9,7 +9,7 @@ from seq_harness.client.acting import Acting
 from seq_harness.client.figures import ActTally, ScopeFigures
 from seq_harness.client.running import Running
 from seq_harness.client.uploader import Uploader
-from seq_harness.playback.uplink import Queued, Step
+from seq_harness.playback.uplink import Queued, Standing, Step
 
 
 class SequenceScope:
@@ -67,6 +67,10 @@ class SequenceScope:
     def expect(self, next_ask: int) -> None:
         """Say which step the next ask will be, so that the stream sends only what is wanted."""
         self._uploader.expect(next_ask)
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands."""
+        return self._acting.standing()
 
     def retire(self) -> None:
         """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""

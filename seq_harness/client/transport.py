@@ -62,7 +62,7 @@ class Connection(Protocol):
     """
     An open connection to a worker, used by one thread at a time.
 
-    `abort` and `is_open` alone may be called from any thread.
+    `abort`, `is_open` and `is_silent` alone may be called from any thread.
     """
 
     instance: str
@@ -73,6 +73,10 @@ class Connection(Protocol):
     @property
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the worker answers no ping while an answer is waited for."""
 
     def call(
         self,

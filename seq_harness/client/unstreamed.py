@@ -8,7 +8,7 @@ from typing import Any
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.figures import ActTally
 from seq_harness.client.running import Running
-from seq_harness.playback.uplink import Queued, Retired, Step
+from seq_harness.playback.uplink import Queued, Retired, Standing, Step
 
 
 class UnstreamedScope:
@@ -61,6 +61,10 @@ class UnstreamedScope:
 
     def expect(self, next_ask: int) -> None:
         """Take note of nothing: nothing is sent but what is asked about."""
+
+    def standing(self) -> Standing:
+        """Say how the act that is under way stands."""
+        raise NotImplementedError
 
     def retire(self) -> None:
         """Give up the running act: its connection ends, and `infer` raises Retired (R56)."""

@@ -7,8 +7,9 @@ import time
 from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.packing import pieces_of
-from seq_harness.client.plain_websocket import connected_websocket, Message, PlainWebsocket
+from seq_harness.client.plain_websocket import Message, PlainWebsocket
 from seq_harness.client.transport import ConnectionLost, Parts, Reply
+from seq_harness.client.websocket_opening import connected_websocket
 from seq_harness.contract import wire
 from seq_harness.contract.envelope import around_number
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
@@ -35,6 +36,11 @@ class WebsocketConnection:
     def is_open(self) -> bool:
         """Tell whether the connection was still open when it was last heard of."""
         return self._socket.is_open
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the worker does not answer its ping while it is waited for."""
+        return self._socket.is_silent
 
     def call(
         self,
@@ -88,6 +94,7 @@ def open_websocket(endpoint: Endpoint, within_s: float, cancel: Cancel) -> Webso
     socket = connected_websocket(
         endpoint, within_s, cancel, headers=headers, subprotocol=wire.WS_SUBPROTOCOL
     )
+    socket.pings = True
     return WebsocketConnection(socket)
 
 

@@ -107,6 +107,7 @@ class Pipeline:
         """Return the whole map of inputs and columns, for people."""
         lines = [f'{self.rate_hz:g} rows/s, asking {self._settings["asking"]!r}, '
                  f'hand-off {self._settings["handoff"]!r}']  # fmt: skip
+        lines.append(f'  {self._playing.describe_starving()}')
         lines += [f'  {item.topic} ({item.type}) -> {item.key}' for item in self._settings.inputs]
         for channel, item in zip(self._channels, self._settings.channels, strict=True):
             lines.append(f'  {channel.name} -> {item.topic} ({item.type}):')

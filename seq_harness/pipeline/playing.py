@@ -29,6 +29,13 @@ from seq_harness.playback.uplink import Uplink
 from seq_harness.playback.whole import WholeChunks
 from seq_harness.settings import Settings
 from seq_harness.settings.parameters import SettingsError
+from seq_harness.settings.play_parameters import AUTOMATIC
+
+STARVED_S = 10.0
+"""How long an episode may be without rows, unless told otherwise."""
+
+BEYOND_RECONNECT_S = 5.0
+"""How much longer than a lost worker is looked for."""
 
 
 class Playing:
@@ -68,6 +75,22 @@ class Playing:
     def player(self, uplink: Uplink) -> ChunkPlayer:
         """Return the player of a new episode."""
         return ChunkPlayer(uplink, **self._parts())
+
+    @property
+    def max_starved_s(self) -> float:
+        """Return for how long an episode may be without rows, in seconds; 0 for no bound."""
+        asked_s: float = self._settings['max_starved_s']
+        reconnect_s: float = self._settings['reconnect_s']
+        if asked_s != AUTOMATIC:
+            return asked_s
+        return max(STARVED_S, reconnect_s + BEYOND_RECONNECT_S)
+
+    def describe_starving(self) -> str:
+        """Say for how long an episode may be without rows."""
+        if not self.max_starved_s:
+            return 'an episode without rows goes on (max_starved_s is 0)'
+        how = ', automatic' if self._settings['max_starved_s'] == AUTOMATIC else ''
+        return f'an episode without rows for {self.max_starved_s:g} s ends (max_starved_s{how})'
 
     @property
     def absolute(self) -> AbsoluteDeltas | None:
@@ -179,7 +202,8 @@ class Playing:
             policies,
             period_ns=self.mode.output_period_ns or self._period_ns,
             decelerate_ns=_ns(self._settings['decelerate_s']),
-            limit_ns=_ns(self._settings['max_starved_s']) or None,
+            limit_ns=_ns(self.max_starved_s) or None,
+            act_ns=_ns(self._settings['act_timeout_s']),
         )
 
     def _expiry(self) -> Expiry:

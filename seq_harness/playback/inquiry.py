@@ -12,7 +12,7 @@ from seq_harness.playback.expiry import Expiry
 from seq_harness.playback.plan import Plan
 from seq_harness.playback.session import CEILING_NS, FLOOR_NS, Observation, POLL_NS
 from seq_harness.playback.statistics import Statistics
-from seq_harness.playback.uplink import ActAbandoned, Uplink
+from seq_harness.playback.uplink import ActAbandoned, Standing, standing_of, Uplink
 
 
 @dataclass
@@ -60,6 +60,8 @@ class Inquiry:
         self._statistics = statistics
         self._ask: Ask | None = None
         self._backoff_ns = 0
+        self.may_ask = True
+        """Whether the last ask that was due could start."""
         self.at_ns: int | None = None
         """When the next ask falls due, while none is in flight; None for at once."""
 
@@ -67,6 +69,15 @@ class Inquiry:
     def pending(self) -> bool:
         """Whether a call is in flight."""
         return self._ask is not None
+
+    @property
+    def asked_ns(self) -> int | None:
+        """When the call in flight was asked; None without one."""
+        return None if self._ask is None else self._ask.t
+
+    def standing(self) -> Standing:
+        """Say how the call in flight stands."""
+        return standing_of(self._uplink)
 
     @property
     def answered(self) -> bool:
@@ -79,6 +90,7 @@ class Inquiry:
 
     def start(self, observation: Observation, t: int, plan: Plan | None, rows: int) -> None:
         """Ask about the observation of the round at `t`, in which `rows` of `plan` go out."""
+        self.may_ask = False
         if self._expiry.refuses(observation, t):
             self._statistics.expired_observations += 1
             self.at_ns = t + POLL_NS
@@ -92,6 +104,7 @@ class Inquiry:
             self.at_ns = t + POLL_NS
             return
         self._statistics.note_ask(delay_ns)
+        self.may_ask = True
         self.at_ns = None
         age_ns = self._expiry.age_ns(observation, t)
         expected = ahead.delay_rows if ahead else None

@@ -18,6 +18,7 @@ from seq_harness.playback.loading import Loading, Measured
 from seq_harness.playback.plan import Plan
 from seq_harness.playback.session import Commands, FLOOR_NS, Observation, POLL_NS
 from seq_harness.playback.starvation import Starvation
+from seq_harness.playback.starved_time import Barren
 from seq_harness.playback.statistics import Statistics
 from seq_harness.playback.tracking import Tracking
 from seq_harness.playback.uplink import Uplink
@@ -114,6 +115,7 @@ class ChunkPlayer:
     def __call__(self, observation: Observation, t: int) -> tuple[Commands, int]:
         self._round_ns = t
         self._emitter.begin_round()
+        self._starvation.time.resume(t, self._inquiry.standing)
         made = self._stopped(t) if self._cancelled else {}
         if (fault := self._not_following(observation, t)) is not None:
             made = {**made, **self._end_for(fault, t)}
@@ -208,9 +210,12 @@ class ChunkPlayer:
             answered = self._inquiry.read(t)
             if answered is not None:
                 self._take(answered, observation, t)
+            elif self.statistics.abandoned > abandoned:
+                self._starvation.time.barren(Barren.GIVEN_UP)
             if answered is not None or self.statistics.abandoned > abandoned:
                 self._note_want(t)
         except ChunkRefused as error:
+            self._starvation.time.barren(Barren.REFUSED)
             self.statistics.refused[error.cause] += 1
             self.statistics.last_refusal = str(error)
             self._count_refusal(f'chunk_refused: {error}', t)
@@ -225,17 +230,20 @@ class ChunkPlayer:
         chunk, ask = answered.chunk, answered.ask
         chunk = chunk and self._loading.horizon.cut(chunk)
         if chunk is None:
+            self._starvation.time.barren(Barren.EMPTY)
             self._inquiry.back_off(t)
         elif not chunk.rows:
             self._empty(chunk, t)
         elif answered.expired:
             self.statistics.scheduled += len(chunk.rows)
             self.statistics.note_drop('expired', len(chunk.rows))
+            self._starvation.time.barren(Barren.EXPIRED)
             self._inquiry.back_off(t)
         else:
             self._load(chunk, ask, observation, t)
 
     def _empty(self, chunk: Chunk, t: int) -> None:
+        self._starvation.time.barren(Barren.EMPTY)
         self._drop_plan('emptied')
         self.finished = f'policy:{chunk.end_reason}' if chunk.end_reason else None
         self._inquiry.back_off(t)
@@ -266,6 +274,7 @@ class ChunkPlayer:
             else:
                 plan.end_reason = chunk.end_reason
             return
+        self._starvation.time.barren(Barren.PASSED)
         self._count_refusal('inference_slower_than_chunk', t)
         if plan is not None:
             plan.counted_by(len(chunk.rows), chunk.end_ns)
@@ -280,6 +289,7 @@ class ChunkPlayer:
     def _end_starving(self, t: int) -> None:
         self.statistics.starved_ns += self.starving_ns(t)
         self._starved_since = None
+        self._starvation.time.end()
 
     def _play(self, t: int) -> tuple[Commands, int]:
         """Return what is due, and how many rows that is."""
@@ -309,10 +319,14 @@ class ChunkPlayer:
             if self._starved_since is None:
                 self._starved_since = plan.end_ns
         since = self._starved_since
-        if since is None or self.finished is not None:
+        if self.finished is not None:
             return {}
-        over = self._starvation.over if self._fed else self._starvation.overdue
-        self.finished = over(since, t)
+        self._starvation.time.leave(t, self._inquiry.asked_ns, self._inquiry.may_ask)
+        self.finished = self._starvation.time.over()
+        if since is None:
+            return {}
+        if self._fed:
+            self.finished = self._starvation.over() or self.finished
         return self._emitter.starved(since, t)
 
     def _finish(self, tail: Plan, observation: Observation, t: int) -> Commands:
@@ -351,7 +365,6 @@ class ChunkPlayer:
                 wanted.append(plan.end_ns)
         if not self._inquiry.pending and not self._finishing:
             wanted.append(self._inquiry.at_ns)
-        if self._starved_since is not None:
-            wanted.append(self._starvation.limit_at(self._starved_since))
+        wanted.append(self._starvation.time.limit_at(t))
         instants = [instant for instant in wanted if instant is not None and instant > t]
         return min(instants, default=t + POLL_NS)

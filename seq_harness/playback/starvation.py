@@ -9,6 +9,7 @@ from typing import Any
 from seq_harness.playback.kinds import KindRefused, Kinds, ZERO
 from seq_harness.playback.record import Record, Slowing
 from seq_harness.playback.session import Commands
+from seq_harness.playback.starved_time import StarvedTime
 
 DECELERATE_NS = 300_000_000
 """How long a channel takes by default to come to rest."""
@@ -40,12 +41,13 @@ class Starvation:
         period_ns: int = 10_000_000,
         decelerate_ns: int = DECELERATE_NS,
         limit_ns: int | None = None,
+        act_ns: int | None = None,
     ) -> None:
         """
         Take a policy by channel; without one, rates go to zero and all others hold.
 
         `period_ns` is from one command to the next while a channel comes to rest; starved for
-        longer than `limit_ns`, the episode ends.
+        longer than `limit_ns`, the episode ends, where an act counts from the age `act_ns` on.
 
         Raises
         ------
@@ -57,7 +59,8 @@ class Starvation:
         self._policies = dict(policies or {})
         self._period_ns = period_ns
         self._decelerate_ns = decelerate_ns
-        self._limit_ns = limit_ns
+        self.time = StarvedTime(limit_ns, act_ns)
+        """The time without rows, against its bound."""
         self._since: int | None = None
         self._runs_out: dict[str, tuple[Any, Any]] = {}
         self.next_ns: int | None = None
@@ -75,22 +78,10 @@ class Starvation:
         self._since = self.next_ns = None
         record.slowing.clear()
 
-    def over(self, since: int, t: int) -> str | None:
-        """Return the reason for which starvation ends the episode; None while it does not."""
+    def over(self) -> str | None:
+        """Return the reason for which a channel that starves ends the episode; None if none."""
         stopping = [name for name, policy in self._policies.items() if policy is Starve.STOP]
-        if stopping:
-            return f'starved: {", ".join(stopping)}'
-        return self.overdue(since, t)
-
-    def overdue(self, since: int, t: int) -> str | None:
-        """As `over` where nothing has played yet, so that only the limit ends the episode."""
-        if self._limit_ns is not None and t - since >= self._limit_ns:
-            return f'starved: no rows for {self._limit_ns / 1e9:g} s'
-        return None
-
-    def limit_at(self, since: int) -> int | None:
-        """Return when starvation ends the episode; None for never."""
-        return None if self._limit_ns is None else since + self._limit_ns
+        return f'starved: {", ".join(stopping)}' if stopping else None
 
     def due(self, since: int, record: Record, t: int) -> Commands:
         """Return what goes out at `t`, starved since `since`."""

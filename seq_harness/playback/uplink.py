@@ -1,6 +1,6 @@
 """What playback asks of the side that talks to a policy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -40,6 +40,22 @@ class Step:
     t_ns: int
     """The instant of the round that sampled it, on the playback clock."""
     observation: Observation
+
+
+class Standing(Enum):
+    """What is known of a policy's server while an act is under way."""
+
+    THERE = 'there'
+    AWAY = 'away'
+    """The connection is being made again, which `reconnect_s` bounds."""
+    SILENT = 'silent'
+    """It does not answer its ping, though its kind does during an inference."""
+
+
+def standing_of(side: object) -> Standing:
+    """Return what the `standing` of an uplink or a scope says; one that has none is there."""
+    told: Callable[[], Standing] | None = getattr(side, 'standing', None)
+    return Standing.THERE if told is None else told()
 
 
 class Uplink(Protocol):

@@ -17,6 +17,7 @@ from seq_harness.settings.parameters import (
     Parameter,
     SettingsError,
 )
+from seq_harness.settings.play_parameters import AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,11 @@ def _checked(read: Mapping[str, Any]) -> Settings:
     }
     channels = tuple(_channel(read, name, states) for name in general['channel_names'])
     _check_crash(channels, general['require_watchdog'])
+    if AUTOMATIC < general['max_starved_s'] < 0:
+        raise SettingsError(
+            "parameter 'max_starved_s' must be -1 (automatic), 0 (no bound) or more; got "
+            f'{general["max_starved_s"]:g}'
+        )
     if general['max_request_age_s'] > general['act_timeout_s']:
         raise SettingsError(
             "parameter 'max_request_age_s' must be at most 'act_timeout_s' "

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from seq_harness.settings.parameter import Kind, Parameter
 
+AUTOMATIC = -1.0
+"""Lets a parameter follow from others."""
+
 ON_BREACH = ('refuse', 'clamp', 'ramp')
 
 PLAY = (
@@ -123,9 +126,10 @@ PLAY = (
         'is dropped, in seconds; 0 for no bound.', 0.0, 3600.0,
     ),
     Parameter(
-        'max_starved_s', Kind.DOUBLE, 0.0, 'An episode without rows for this long ends, in '
-        'seconds; 0 for no bound. A first act that is still under way is no starvation: '
-        'act_timeout_s bounds it.', 0.0, 3600.0,
+        'max_starved_s', Kind.DOUBLE, AUTOMATIC, 'An episode without rows for this long ends, in '
+        'seconds; -1 takes 10, or 5 more than reconnect_s if that is longer; 0 for no bound. The '
+        'time of an act younger than act_timeout_s, of making the connection again, and of a '
+        'pause does not count.', AUTOMATIC, 3600.0,
     ),
     Parameter(
         'decelerate_s', Kind.DOUBLE, 0.3, 'For starvation decelerate: how long coming to rest '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import os
+import threading
 from typing import Any, ClassVar
 
 RAN = 'SEQ_HARNESS_RAN'
@@ -27,6 +28,15 @@ class Every:
             'sums': [int(seen['image'].sum()) for seen in inputs['observations']],
             'acts': self.acts,
         }
+
+
+class Slow:
+    """Takes two seconds for an answer, in which others may run."""
+
+    def infer(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer in the end."""
+        threading.Event().wait(2.0)
+        return {}
 
 
 class Window:

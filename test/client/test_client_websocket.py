@@ -16,11 +16,11 @@ from seq_harness.client.cancel import Cancel
 from seq_harness.client.endpoint import Endpoint
 from seq_harness.client.plain_websocket import (
     AnswerTooLong,
-    connected_websocket,
     Message,
     PlainWebsocket,
 )
 from seq_harness.client.transport import AnswerTimedOut, ConnectionLost, HandshakeRefused
+from seq_harness.client.websocket_opening import connected_websocket
 from support.waiting import AT_ONCE_S, PATIENCE_S
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.http11 import Request

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,18 @@ def test_an_arm_that_does_not_follow_ends_the_episode() -> None:
     assert 'guard: tracking error: j1 of arm is 0.15 from its command' in bench.reason
 
 
+STARVING: dict[str, Any] = {'preview': False, 'asking': 'drain', 'max_request_age_s': 0.1}
+
+
 def test_starved_for_too_long_the_episode_ends() -> None:
-    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench = Bench(
+        preview=False, asking='drain', max_starved_s=0.4, act_timeout_s=0.2, max_request_age_s=0.1
+    )
     bench.begin()
     bench.give(0.0, 0.1)
     bench.until(T0 + 1 * S)
-    assert bench.reason == 'starved: no rows for 0.4 s'
-    assert bench.harness.report().figures['starved_s'] == pytest.approx(0.4, abs=0.01)
+    assert bench.reason == 'starved: no rows for 0.4 s: an act takes longer than act_timeout_s'
+    assert bench.harness.report().figures['starved_s'] == pytest.approx(0.6, abs=0.01)
 
 
 def test_without_any_rows_the_figures_tell_the_starved_time_and_the_limit_ends_it() -> None:
@@ -124,11 +130,15 @@ def test_without_any_rows_the_figures_tell_the_starved_time_and_the_limit_ends_i
     bench.give()
     bench.until(T0 + 1 * S)
     assert bench.harness.report().figures['starved_s'] > 0.5
-    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench = Bench(
+        preview=False, asking='drain', max_starved_s=0.4, act_timeout_s=0.1, max_request_age_s=0.1
+    )
     bench.begin()
     bench.give()
     bench.until(T0 + 1 * S)
-    assert bench.reason == 'starved: no rows for 0.4 s'
+    assert bench.reason == (
+        'starved: no rows for 0.4 s: 1 answer without rows, an act takes longer than act_timeout_s'
+    )
 
 
 @pytest.mark.parametrize('rate_hz', [10.0, 50.0])
@@ -152,13 +162,16 @@ def test_g31_no_more_rows_of_a_chunk_play_than_the_policy_declares() -> None:
 
 
 def test_g27_a_slow_first_act_is_no_starvation_and_one_that_is_given_up_begins_it() -> None:
-    bench = Bench(preview=False, asking='drain', max_starved_s=0.4)
+    bench = Bench(
+        preview=False, asking='drain', max_starved_s=0.4, act_timeout_s=3.0, max_request_age_s=0.1
+    )
     bench.begin()
-    bench.until(T0 + 2 * S)
-    assert bench.live, 'act_timeout_s bounds an act that is under way'
-    bench.answers[-1].fail(ActAbandoned('no answer within 2 s'))
-    bench.until(T0 + 3 * S)
-    assert bench.reason == 'starved: no rows for 0.4 s'
+    for second in (2, 4):
+        bench.until(T0 + second * S)
+        assert bench.live, 'act_timeout_s bounds an act that is under way'
+        bench.answers[-1].fail(ActAbandoned('no answer within 2 s'))
+    bench.until(T0 + 5 * S)
+    assert bench.reason == 'starved: no rows for 2 s: 2 acts given up'
 
 
 def test_a_plan_is_sent_only_to_a_policy_that_takes_one() -> None:
@@ -175,3 +188,46 @@ def test_a_plan_that_lacks_a_column_is_refused() -> None:
     )
     with pytest.raises(DeclarationRefused, match='every column must be commanded'):
         Pipeline(settings_of(asking='rtc'), taking)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'shown'),
+    [
+        ({}, 'an episode without rows for 10 s ends (max_starved_s, automatic)'),
+        (
+            {'reconnect_s': 30.0},
+            'an episode without rows for 35 s ends (max_starved_s, automatic)',
+        ),
+        ({'max_starved_s': 2.5}, 'an episode without rows for 2.5 s ends (max_starved_s)'),
+        ({'max_starved_s': 0}, 'an episode without rows goes on (max_starved_s is 0)'),
+    ],
+)
+def test_how_long_an_episode_may_starve_is_shown(changes: dict[str, Any], shown: str) -> None:
+    pipeline = Pipeline(settings_of(**changes), WorkerDeclaration(instance='one'))
+    assert shown in pipeline.describe()
+
+
+def test_a_bound_between_automatic_and_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r'-1 \(automatic\), 0 \(no bound\) or more; got -0.5'):
+        settings_of(max_starved_s=-0.5)
+
+
+def starve(bench: Bench, seconds: float) -> None:
+    """Answer every act without rows for so long."""
+    for _ in range(round(seconds * 10)):
+        if not bench.answers[-1].done():
+            bench.give()
+        bench.until(bench.clock.now + S // 10)
+
+
+def test_by_default_an_episode_without_rows_ends_after_10_s_and_a_pause_does_not_count() -> None:
+    bench = Bench(asking='drain')
+    bench.begin()
+    starve(bench, 8)
+    bench.harness.pause()
+    bench.until(bench.clock.now + 20 * S)
+    assert bench.harness.resume().accepted
+    starve(bench, 8)
+    assert bench.live
+    starve(bench, 3)
+    assert re.fullmatch(r'starved: no rows for 10 s: \d+ answers without rows', bench.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def player_of(
         {'arm': policy} if policy else {},
         period_ns=100 * MS,
         limit_ns=others.pop('limit_ns', None),
+        act_ns=others.pop('act_ns', None),
     )
     others = {'asking': Drain(), 'handoff': ArriveAtStart(), **others}
     uplink = others.pop('uplink', None) or HandUplink([chunk(*values)])
@@ -128,14 +130,16 @@ def test_a_channel_may_stop_the_episode_when_it_starves() -> None:
 
 
 def test_starved_for_too_long_the_episode_ends_at_that_instant() -> None:
-    player = player_of(1, 2, limit_ns=333 * MS)
+    player = player_of(1, 2, limit_ns=333 * MS, act_ns=0)
     player(SEEN, 0)
     player(SEEN, 100 * MS)
     assert player(SEEN, 200 * MS)[1] == 533 * MS
     player(SEEN, 532 * MS)
     assert player.finished is None
     player(SEEN, 533 * MS)
-    assert player.finished == 'starved: no rows for 0.333 s'
+    assert (
+        player.finished == 'starved: no rows for 0.333 s: an act takes longer than act_timeout_s'
+    )
 
 
 @pytest.mark.parametrize('nothing', [Chunk((), 0), None])
@@ -147,7 +151,8 @@ def test_starved_from_the_first_answer_on_the_episode_ends_in_time(nothing: Chun
         if not uplink.answers[-1].done():
             uplink.answers[-1].give(nothing)
         _, t = player(SEEN, t)
-    assert player.finished == 'starved: no rows for 0.3 s'
+    assert player.finished is not None
+    assert re.fullmatch(r'starved: no rows for 0\.3 s: \d+ answers without rows', player.finished)
 
 
 def test_what_stops_the_episode_when_it_starves_waits_for_a_first_chunk() -> None:
