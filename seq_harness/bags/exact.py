@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from seq_harness.bags.blanks import serialised
 from seq_harness.bags.commands import commanding
-from seq_harness.bags.record_format import RECORDED
+from seq_harness.bags.record_format import RECORDED, RULES
 from seq_harness.bags.record_giving import Difference, Differs, GivingTape
 from seq_harness.bags.record_reading import read_record, RunRecord
 from seq_harness.bags.record_values import declaration_of, settings_of
@@ -57,12 +57,25 @@ def replay_exact(record: RunRecord | Path | str) -> Exact:
     Raises
     ------
     BagError
-        It cannot be read, or something was not recorded that the rounds need.
+        It cannot be read, was played by other rules, or lacks something that the rounds need.
 
     """
     held = record if isinstance(record, RunRecord) else read_record(record)
+    _refuse_other_rules(held)
     whole = _whole(held)
     return _Replay(whole).run()
+
+
+def _refuse_other_rules(record: RunRecord) -> None:
+    """Refuse a record that was played by other rules: its setpoints would differ by them."""
+    rules = record.begin.rules
+    if rules == RULES:
+        return
+    ours = record.begin.versions.get('seq_harness', 'unknown')
+    raise BagError(
+        f'{record.path} was played by the rules {rules} of playback, by seq_harness {ours}; this '
+        f'version plays by the rules {RULES}: replay it exactly with one that plays by {rules}'
+    )
 
 
 def _whole(record: RunRecord) -> RunRecord:

@@ -18,6 +18,13 @@ VERSION = 1
 RECORDED = 'recorded'
 """The playback clock of a record that a replay made."""
 
+RULES = 2
+"""
+Of playback and the loop; raised whenever the same readings make other setpoints.
+
+A record is replayed exactly by its own rules alone.
+"""
+
 PREFIX = 'record/'
 """The topics of what is JSON begin with it."""
 
@@ -69,6 +76,8 @@ class Begin:
     """What is recorded of images: `none`, `acts` or `all`."""
     playback_clock: str
     """`steady`, `simulated`, or `recorded` in a replay."""
+    rules: int = 1
+    """By which it was played (`RULES`); the first had no number."""
 
 
 @dataclass(frozen=True)

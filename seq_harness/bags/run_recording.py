@@ -14,6 +14,7 @@ from seq_harness.bags.record_format import (
     EpisodeChange,
     Notice,
     Request,
+    RULES,
     VERSION,
 )
 from seq_harness.bags.record_shaping import Images, Shaping
@@ -76,6 +77,7 @@ class RunRecorder(Unrecorded):
             instruction,
             images.value,
             playback_clock,
+            RULES,
         )
         offset_ns = clocks.ros_ns - clocks.t_ns
         shaping = Shaping(settings, images, serialise, lambda t_ns: t_ns + offset_ns)

@@ -209,6 +209,7 @@ def taped(parts: Parts, tape: Tape) -> Parts:
             'unavailable', lambda: parts.unavailable(snapshot), None
         ),
         reap=lambda within_s: tape.read('reap', lambda: parts.reap(within_s), 0),
+        clock_step_ns=lambda: tape.read('clock_step_ns', parts.clock_step_ns, 0),
     )
 
 

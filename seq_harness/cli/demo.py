@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='demo', description=__doc__)
     parser.add_argument(
-        '--seconds', type=_seconds, default=60.0, help='longest episode, in seconds'
+        '--seconds', type=_seconds, default=60.0, help='longest episode, from its inputs on; 60'
     )
     parser.add_argument('--json', type=writable, metavar='FILE', help='write the figures to FILE')
     parser.add_argument(

@@ -60,7 +60,8 @@ class Live:
         """Show the newest figures."""
         episode_s = at(figures, 'episode_s') or 0.0
         if self._bar is not None:
-            self._bar.n = min(episode_s, self._seconds)
+            # The deadline counts from when the inputs were there.
+            self._bar.n = min(episode_s - (at(figures, 'waited_s') or 0.0), self._seconds)
             self._bar.set_postfix_str(line(figures))
         elif time.monotonic() - self._last >= PLAIN_EVERY_S:
             self._last = time.monotonic()

@@ -45,12 +45,16 @@ class Holding:
         if self._requests.take_resume() and running.hold is not None:
             self._end(running, snapshot, now)
         if self._requests.take_restart() and running.hold is None:
-            self.stop_motion(running, now)
-            running.opened.session.cancel()
-            running.opened.episode.resume(now)
+            self.start_afresh(running, now)
         if self._requests.take_replan() and running.hold is None and not running.waiting:
             running.replans += 1
             running.opened.player.replan()
+
+    def start_afresh(self, running: Running, now: int) -> None:
+        """Drop what is held, so that it is asked for anew and bounded from the measured state."""
+        self.stop_motion(running, now)
+        running.opened.session.cancel()
+        running.opened.episode.resume(now)
 
     def _begin(self, running: Running, hold: Hold, now: int) -> None:
         if running.hold is None:

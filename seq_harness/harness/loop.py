@@ -9,24 +9,19 @@ from typing import Protocol
 from seq_harness.episode import Sampled
 from seq_harness.harness.ending import reason_of
 from seq_harness.harness.holding import Holding, Unavailable
+from seq_harness.harness.lateness import Lateness, Punctual, STALLED
 from seq_harness.harness.manual import Manual, ManualGuard
+from seq_harness.harness.opening import Opening
 from seq_harness.harness.readiness import Prepared, Preparing
 from seq_harness.harness.requests import Hold, NOT_RUNNING, OnInstruction, RequestAnswer, Requests
 from seq_harness.harness.running import Limits, Opened, Report, Running, State
+from seq_harness.harness.sending import Sending
 from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.observation import ObservationSpec
 from seq_harness.outputs import Outputs
-from seq_harness.playback.session import (
-    CEILING_NS,
-    Commands,
-    FLOOR_NS,
-    require_session,
-)
+from seq_harness.playback.session import CEILING_NS, Commands, FLOOR_NS
 
 logger = logging.getLogger(__name__)
-
-REAP_S = 1.0
-"""How long opening waits for calls of the last episode that were given up (R56)."""
 
 
 class Clock(Protocol):
@@ -62,6 +57,7 @@ class Harness:
         look: Callable[[], Snapshot] | None = None,
         requests: Requests | None = None,
         await_instant: Callable[[int], None] = lambda instant_ns: None,
+        clock_step_ns: Callable[[], int] = lambda: 0,
     ) -> None:
         """
         Take the parts that outlive an episode.
@@ -69,24 +65,23 @@ class Harness:
         `wake` ends the driver's sleep; `on_change` hears of a new state, from any thread; `reap`
         waits so many seconds for calls that were given up, and returns how many still run (R56);
         `look` is how rounds look at the inputs, and `requests` where requests are kept;
-        `await_instant` returns once a reading of the clock, which may be ahead, has come.
+        `await_instant` returns once a reading of the clock, which may be ahead, has come;
+        `clock_step_ns` is how far apart the readings of a clock lie that goes by leaps.
         """
         self._clock = clock
         self._inputs = inputs
         self._outputs = outputs
         self._spec = spec
-        self._open_episode = open_episode
+        self._opening = Opening(open_episode, reap)
         self._limits = limits
         self._wake = wake
         self._on_change = on_change
         self._on_instruction = on_instruction
         self.manual = None if manual is None else Manual(manual, outputs)
         """What became of manual commands; None where none may pass."""
-        self._reap = reap
         self._look = look or inputs.snapshot
         self._preparing = Preparing(inputs, outputs, spec, self._look)
         self._requests = requests or Requests()
-        self._await_instant = await_instant
         self._requests.instruct(instruction)
         self._holding = Holding(
             self._requests,
@@ -96,9 +91,12 @@ class Harness:
             unavailable=unavailable,
             on_change=on_change,
         )
+        self._lateness = Lateness(self._holding, clock_step_ns)
+        self._sending = Sending(
+            self._requests, outputs, self._lateness, clock.now_ns, await_instant
+        )
         self._running: Running | None = None  # owner: the paced thread
         self._number = 0  # owner: the paced thread
-        self._rate_said = False  # owner: the paced thread
         self._last = Report(State.IDLE, 0, '', {})  # replaced whole by the paced thread
         self.expected_ns: int | None = None
         """When the next round of a live episode is due: the loop's heartbeat; None when idle."""
@@ -234,61 +232,37 @@ class Harness:
         # Simulated time that has not begun reads 0: nothing starts and nothing is aged by it.
         if not now or not self._requests.take_start():
             return None
-        left = self._reap(REAP_S)
-        if left:
-            self._refuse_start(f'policy_busy: {left} call(s) of the last episode still run')
-            return None
-        try:
-            opened = self._open_checked()
-        except Exception as error:
-            logger.exception('the episode did not open')
-            self._refuse_start(reason_of(error))
+        opened = self._opening.open()
+        if isinstance(opened, str):
+            self._refuse_start(opened)
             return None
         self._number += 1
         if self.manual is not None:
             self.manual.begin()
-        self._say_rate(opened.episode.period_ns)
         self._running = Running(opened, self._number, now)
         self._on_change()
         return self._running
-
-    def _open_checked(self) -> Opened:
-        """Open an episode; what is no session is closed again (R9, R54)."""
-        opened = self._open_episode()
-        try:
-            require_session(opened.session)
-        except Exception:
-            opened.stack.close()
-            raise
-        return opened
 
     def _refuse_start(self, reason: str) -> None:
         """Answer whoever asked for an episode that never ran (R49)."""
         self._number += 1
         self._finish(Report(State.IDLE, self._number, reason, {}))
 
-    def _say_rate(self, period_ns: int) -> None:
-        """Say once that rows come faster than rounds can, so that they will merge (R97)."""
-        if period_ns < FLOOR_NS and not self._rate_said:
-            logger.warning(
-                'rows come every %.4f ms and rounds at most every %.4f ms: rows will be merged',
-                period_ns / 1e6,
-                FLOOR_NS / 1e6,
-            )
-            self._rate_said = True
-
     def _step(self, running: Running, start: int) -> tuple[str | None, int]:
         """Do a round of a live episode; return its end, if it has come, and the next instant."""
         end = self._terminal(running, start)
         if end is not None:
             return end, start
+        punctual = self._lateness.judge(running, self.expected_ns, start)
+        if punctual is not Punctual.ON_TIME:
+            return self._late(running, punctual, start)
         ready = self._preparing.take(start, self._requests.instruction)
         snapshot = self._look() if ready is None else ready.snapshot
         self._holding.apply(running, snapshot, start)
         if running.hold is not None:
             return None, min(running.deadline_ns or start + CEILING_NS, start + CEILING_NS)
         if ready is not None:
-            return None, self._play(running, snapshot, ready)
+            return self._play(running, snapshot, ready)
         missing = self._inputs.missing(snapshot)
         if running.waiting and missing:
             return self._wait_for(self._inputs.named(missing, snapshot), running, start)
@@ -298,7 +272,7 @@ class Harness:
         if running.waiting:
             running.waiting = False
             self._on_change()
-        return None, self._play(running, snapshot, None)
+        return self._play(running, snapshot, None)
 
     def _pass_manual(self, now: int) -> None:
         """Send a manual command, if nothing plays and the guard lets it pass (R50)."""
@@ -325,34 +299,43 @@ class Harness:
             return 'deadline'
         return None
 
+    def _late(self, running: Running, how: Punctual, now: int) -> tuple[str | None, int]:
+        """Return the end of a loop that is too late, or when it goes on."""
+        end = STALLED if how is Punctual.STALLED else None
+        return end, self._lateness.back_at(running, now)
+
     def _wait_for(self, missing: str, running: Running, now: int) -> tuple[str | None, int]:
         until = running.started_ns + self._limits.inputs_ns
         if now >= until:
             return f'inputs_missing: {missing}', now
         return None, until
 
-    def _play(self, running: Running, snapshot: Snapshot, ready: Prepared | None) -> int:
-        """Call the session, emit what it answers, and return when to come back."""
+    def _play(
+        self, running: Running, snapshot: Snapshot, ready: Prepared | None
+    ) -> tuple[str | None, int]:
+        """Call the session, emit what it answers; return the end, or when to come back."""
         opened = running.opened
         t = self._clock.now_ns()
         ahead = None if ready is None else ready.observation
         observation = ahead or self._spec.observe(snapshot, t, self._requests.instruction)
         observation.t_ns = t
+        if running.called_ns is None:
+            running.called_ns, running.deadline_ns = t, self._limits.deadline_ns(t)
         chunks = opened.player.statistics.chunks
         commands, resume_at_ns = opened.session(observation, t)
         if resume_at_ns <= t:
             raise ValueError(f'the session wants to resume at {resume_at_ns}, not after {t}')
         running.rounds += 1
         if commands:
-            self._emit(running, commands, ready, t)
+            punctual = self._sending.send(running, commands, ready, t)
+            if punctual is not Punctual.ON_TIME:
+                return self._late(running, punctual, self._clock.now_ns())
             if opened.player.statistics.chunks > chunks:
                 running.note_first_setpoint(self._clock.now_ns())
-        if running.deadline_ns is None and opened.player.loaded:
-            running.deadline_ns = self._limits.deadline_ns(t)
         if opened.episode.sample(observation, t) is not Sampled.NOTHING:
             running.timing.observation_age.add(self._inputs.age_ns(snapshot, t))
         if opened.player.finished is not None:
-            return t
+            return None, t
         expiry_ns = self._inputs.expiry_ns(snapshot)
         wanted = (
             resume_at_ns,
@@ -361,22 +344,7 @@ class Harness:
             opened.visible_ns(),
             None if expiry_ns is None else expiry_ns + 1,
         )
-        return min(instant for instant in wanted if instant is not None)
-
-    def _emit(self, running: Running, commands: Commands, ready: Prepared | None, t: int) -> None:
-        """Publish at `t`, unless it is too late or a stop or a pause has come by then (R44)."""
-        encoded = ready.encoded if ready is not None and ready.commands is commands else None
-        if encoded is None:
-            encoded = self._outputs.encode(commands)
-        self._await_instant(t)
-        now = self._clock.now_ns()
-        old = ready is not None and ready.expired(now)
-        past = running.deadline_ns is not None and now >= running.deadline_ns
-        if past or old or self._requests.withheld or self._requests.interrupts:
-            running.withheld += 1
-            return
-        self._outputs.publish(encoded)
-        running.note_setpoint(now)
+        return None, min(instant for instant in wanted if instant is not None)
 
     def _end(self, running: Running, reason: str) -> None:
         """Close the episode in reverse order; nothing is played after this (R55, R59)."""

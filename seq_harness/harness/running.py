@@ -71,6 +71,8 @@ class Running:
         self.opened = opened
         self.number = number
         self.started_ns = now
+        self.called_ns: int | None = None
+        """When the session was called first: from then on the deadline counts (R43)."""
         self.deadline_ns: int | None = None
         self.rounds = 0
         self.withheld = 0
@@ -80,6 +82,10 @@ class Running:
         self.held_since_ns = now
         self.held_ns = 0
         self.replans = 0
+        self.late_ns: int | None = None
+        """When the loop was so late last that what it held was dropped."""
+        self.stalls = 0
+        """How often it was."""
         self._last_setpoint: tuple[int, int] | None = None
 
     @property
@@ -87,6 +93,11 @@ class Running:
         if self.hold is not None:
             return State(self.hold.value)
         return State.WAITING if self.waiting else State.RUNNING
+
+    @property
+    def plays(self) -> bool:
+        """Whether rows may go out: the inputs are there, and nothing holds the episode."""
+        return self.hold is None and not self.waiting
 
     def note_setpoint(self, now: int) -> None:
         """Note when the round's setpoint went out, against when it was due and the one before."""
@@ -113,8 +124,10 @@ class Running:
         held_ns = self.held_ns + (0 if self.hold is None else now - self.held_since_ns)
         return {
             'episode_s': round((now - self.started_ns) / 1e9, 4),
+            'waited_s': round(((self.called_ns or now) - self.started_ns) / 1e9, 4),
             'held_s': round(held_ns / 1e9, 4),
             'replans': self.replans,
+            'stalls': self.stalls,
             'rounds': self.rounds,
             'withheld': self.withheld,
             'steps': self.opened.episode.steps,
@@ -144,5 +157,5 @@ class Limits:
     inputs_ns: int
 
     def deadline_ns(self, t: int) -> int | None:
-        """Return when an episode is to end whose first chunk loads at `t`; None for never."""
+        """Return when an episode is to end whose first call is at `t`; None for never (R43)."""
         return None if self.episode_ns is None else t + self.episode_ns

@@ -25,6 +25,8 @@ class Arrived:
     """What was commanded before."""
     expected_rows: int | None = None
     """Rows that were expected to be emitted since the ask, if that was told to the policy."""
+    there_ns: int | None = None
+    """When the answer was there, if it has waited since; None for `t`."""
 
     def placed(self, anchor_ns: int, first_row: int) -> Plan | None:
         """Return the plan of the rows from `first_row` on; None when there are none."""
@@ -45,6 +47,14 @@ class AtArrival:
 
     def place(self, old: Plan | None, arrived: Arrived) -> Plan | None:
         return arrived.placed(arrived.t, 0)
+
+
+class AtEnd:
+    """Row 0 is due at the old plan's end, or when the answer came, if that was later (R14)."""
+
+    def place(self, old: Plan | None, arrived: Arrived) -> Plan | None:
+        there_ns = arrived.t if arrived.there_ns is None else arrived.there_ns
+        return arrived.placed(there_ns if old is None else max(there_ns, old.end_ns), 0)
 
 
 class AtRowsEmitted:

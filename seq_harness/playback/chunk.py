@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 import itertools
 import math
+from numbers import Real
 from typing import Any
 
 from seq_harness.playback.session import Commands
@@ -15,6 +16,9 @@ STAMP = 'timestamp'
 
 MAX_OFFSET_S = 60.0
 """A stamp further off than this was made against another clock, or anchored twice (R18)."""
+
+MAX_PERIOD_S = 3600.0
+"""A row that lasts longer than this comes of no rate of rows."""
 
 
 class ChunkRefused(ValueError):
@@ -59,11 +63,16 @@ class Chunk:
         Make a chunk whose row i is due i/fps after its anchor (R10, R16).
 
         `fps` is in rows a second, finite and positive.
+
+        Raises
+        ------
+        ChunkRefused
+            The rate is none, or a row is no mapping of channels.
+
         """
-        if not (math.isfinite(fps) and fps > 0):
-            raise ChunkRefused(f'a row rate must be finite and positive, got {fps!r}')
-        timed = tuple(Row(to_ns(i / fps), row) for i, row in enumerate(rows))
-        return cls(timed, to_ns(len(timed) / fps), end_reason)
+        rate = _rate(fps)
+        timed = tuple(Row(to_ns(i / rate), _mapping(i, row)) for i, row in enumerate(rows))
+        return cls(timed, to_ns(len(timed) / rate), end_reason)
 
     def cut(self, rows: int) -> Chunk:
         """Return the chunk of the first `rows` rows; the others are set aside as `beyond`."""
@@ -85,8 +94,14 @@ class Chunk:
         A last row with a stamp and no channel is the end marker; without one the last row lasts
         1/fps, and without `fps` the chunk is refused (R12). Stamps must be finite, non-decreasing
         and within 60 s (R18, R19).
+
+        Raises
+        ------
+        ChunkRefused
+            Names the row whose stamp is none, or says that the rate or the end is missing.
+
         """
-        timed = [_stamped_row(i, row) for i, row in enumerate(rows)]
+        timed = [_stamped_row(i, _mapping(i, row)) for i, row in enumerate(rows)]
         for i, (before, after) in enumerate(itertools.pairwise(timed)):
             if after.offset_ns < before.offset_ns:
                 raise ChunkRefused(
@@ -100,14 +115,44 @@ class Chunk:
                 'the chunk does not say when its last row ends: give a row rate, or an end marker '
                 f'(a last row with {STAMP!r} and no channel)'
             )
-        return cls(tuple(timed), (timed[-1].offset_ns if timed else 0) + to_ns(1 / fps))
+        return cls(tuple(timed), (timed[-1].offset_ns if timed else 0) + to_ns(1 / _rate(fps)))
+
+
+def _finite(value: object) -> float | None:
+    """Return a number as a float, whichever library's it is; None where it is no finite one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _rate(fps: object) -> float:
+    rate = _finite(fps)
+    if rate is None or rate * MAX_PERIOD_S < 1:
+        raise ChunkRefused(
+            f'a row rate must be finite and positive, and a row last at most {MAX_PERIOD_S:g} s; '
+            f'got {fps!r}'
+        )
+    return rate
+
+
+def _mapping(number: int, row: Any) -> Mapping[str, Any]:
+    if not isinstance(row, Mapping):
+        raise ChunkRefused(
+            f'row {number} (from 0) is a {type(row).__name__}; a mapping of channels was expected'
+        )
+    return row
 
 
 def _stamped_row(number: int, row: Mapping[str, Any]) -> Row:
-    stamp = row.get(STAMP, 0.0)
-    if isinstance(stamp, bool) or not isinstance(stamp, (int, float)) or not math.isfinite(stamp):
+    came = row.get(STAMP, 0.0)
+    stamp = _finite(came)
+    if stamp is None:
         raise ChunkRefused(
-            f'row {number} (from 0) has the stamp {stamp!r}; expected finite seconds'
+            f'row {number} (from 0) has the stamp {came!r}; expected finite seconds'
         )
     if abs(stamp) > MAX_OFFSET_S:
         raise ChunkRefused(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.blending import blended
-from seq_harness.playback.kinds import Kinds
+from seq_harness.playback.kinds import Kind, Kinds
 from seq_harness.playback.plan import Plan, Waypoint
+from seq_harness.playback.rotations import Vector
+from seq_harness.playback.said import Instants, Said
 
 AGGREGATES = {
     'latest': 1.0,
@@ -35,7 +39,8 @@ class Ensemble:
     """
     Average what all chunks say about an instant (ACT's temporal ensemble).
 
-    The weights are `exp(-decay i)`, i = 0 for the oldest chunk.
+    The weights are `exp(-decay i)`, i = 0 for the oldest chunk. Of a switch, what the most weight
+    says.
     """
 
     def __init__(self, decay: float = 0.01) -> None:
@@ -43,20 +48,32 @@ class Ensemble:
 
     def sew(self, old: Plan | None, new: Plan, arrived: Arrived, kinds: Kinds) -> Plan:
         before = old.sources if old else ()
-        sources = (*(chunk for chunk in before if chunk.end_ns > arrived.t), new)
-        rows = [self._averaged(row, sources, kinds) for row in new.waiting()]
-        return new.replaced(rows).made_of(sources)
+        rows = new.waiting()
+        alive = (chunk for chunk in before if chunk.end_ns > arrived.t)
+        sources = (*alive, Said(rows, new.end_ns, kinds))
+        instants = np.array([row.due_ns for row in rows], np.int64)
+        means = {name: self._means(name, kinds[name], instants, sources) for name in new.channels}
+        averaged = [
+            Waypoint(
+                row.due_ns,
+                {name: _like(value, means[name][i]) for name, value in row.commands.items()},
+                row.sampled_ns,
+            )
+            for i, row in enumerate(rows)
+        ]
+        return new.replaced(averaged).made_of(sources)
 
-    def _averaged(self, waypoint: Waypoint, sources: tuple[Plan, ...], kinds: Kinds) -> Waypoint:
-        commands = dict(waypoint.commands)
-        for name in commands:
-            kind = kinds[name]
-            said = [chunk.value_at(name, waypoint.due_ns, kind) for chunk in sources]
-            values = [value for value in said if value is not None]
-            weights = [math.exp(-self._decay * i) for i in range(len(values))]
-            mean, total = values[0], weights[0]
-            for value, weight in zip(values[1:], weights[1:], strict=True):
-                total += weight
-                mean = kind.blend(mean, value, weight / total)
-            commands[name] = mean
-        return Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns)
+    def _means(self, name: str, kind: Kind, instants: Instants, sources: Sequence[Said]) -> Vector:
+        """Return the mean of what the sources say at each instant, [R, D]."""
+        said = [part for source in sources if (part := source.at(name, instants))]
+        shape = len(said), len(instants), said[-1][1].shape[-1]
+        values, there = np.zeros(shape), np.zeros(shape[:2], np.bool_)
+        for i, (rows, found) in enumerate(said):
+            values[i, rows], there[i, rows] = found, True
+        ranks = np.cumsum(there, axis=0) - 1
+        weights = np.where(there, np.exp(-self._decay * ranks), 0.0)
+        return kind.mean(values, weights)
+
+
+def _like(value: Any, mean: Vector) -> Any:
+    return mean if np.ndim(value) else mean[0]

@@ -11,15 +11,18 @@ from typing import Any
 from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.limits import Check, LIMITS, Limits, START, STEP, TOLERANCE
-from seq_harness.playback.plan import Plan, Waypoint
+from seq_harness.playback.plan import Plan, spacing_between, Waypoint
 from seq_harness.playback.record import Emitted
 from seq_harness.playback.rotations import Vector
 from seq_harness.playback.session import Commands
 
-__all__ = ['MERGED_PERIODS', 'TOLERANCE', 'Emitted', 'Guard', 'GuardPolicy', 'Limits', 'OnBreach']
+__all__ = ['LATE_PERIODS', 'TOLERANCE', 'Emitted', 'Guard', 'GuardPolicy', 'Limits', 'OnBreach']
 
-MERGED_PERIODS = 3
-"""How many row periods one late emission may make up for."""
+LATE_PERIODS = 1.5
+"""How many row periods one late emission may make up for, however late it is."""
+
+LATE = 'late'
+"""The cause of a change to what a late loop may not make up for at once."""
 
 STEP_OF, DISTANCE_OF = 'a step of', 'a distance from the measured state of'
 
@@ -66,10 +69,20 @@ class Guard:
         self._policy = policy or GuardPolicy()
         self.changed: Counter[str] = Counter()
         """Values that were changed, by cause and what was done: `step: ramp`."""
+        self._owed: dict[str, Any] = {}
+        """What each channel that is behind its rows has still to catch up with."""
 
-    def check_widths(self, rows: Iterable[Commands]) -> None:
+    def forget(self) -> None:
+        """Let what is behind its rows stay there: others are to come."""
+        self._owed.clear()
+
+    def longest_ns(self, spacing_ns: int) -> int:
+        """Return how much time one emission may make up for, whose row comes so long after one."""
+        return round(LATE_PERIODS * max(self._period_ns, spacing_ns))
+
+    def check_rows(self, rows: Iterable[Commands]) -> None:
         """
-        Refuse values of another width than their channel's, with which nothing can be computed.
+        Refuse what is no value of its channel in any row, also in one whose time has passed.
 
         Raises
         ------
@@ -80,7 +93,7 @@ class Guard:
         for number, commands in enumerate(rows):
             for name, value in commands.items():
                 if name in self._checks:
-                    self._checks[name].refuse_width(number, value)
+                    self._checks[name].refuse_malformed(number, value)
 
     def check_plan(
         self, plan: Plan, last: Mapping[str, Emitted], measured: Mapping[str, Vector]
@@ -102,37 +115,50 @@ class Guard:
         admitted, changed = [], False
         for number, waypoint in enumerate(emissions):
             commands: dict[str, Any] = {}
+            spacing_ns = spacing_between(emissions[number - 1], waypoint) if number else 0
             for name, value in waypoint.commands.items():
                 check = self._check_of(name)
                 if name not in before:
                     value = self._start(number, check, value, measured.get(name))
                 else:
-                    gap_ns = waypoint.due_ns - before[name].due_ns
-                    if name not in seen:
-                        gap_ns = min(gap_ns, self._period_ns)
+                    gap_ns = _gap_ns(before[name], waypoint)
+                    longest_ns = self.longest_ns(spacing_ns)
+                    gap_ns = min(gap_ns, longest_ns if name in seen else self._period_ns)
                     value = self._step(number, check, value, before[name], gap_ns)
-                before[name] = Emitted(value, waypoint.due_ns)
+                before[name] = Emitted(value, waypoint.since_ns)
                 seen.add(name)
                 changed |= value is not waypoint.commands[name]
                 commands[name] = value
-            admitted.append(Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns))
+            admitted.append(
+                Waypoint(waypoint.due_ns, commands, waypoint.sampled_ns, waypoint.row_ns)
+            )
         return plan.with_emissions(admitted) if changed else plan
 
-    def passes(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> bool:
+    def passes(self, waypoint: Waypoint, last: Mapping[str, Emitted], longest_ns: int) -> bool:
         """Tell whether `check_emission` surely returns the waypoint's own commands."""
-        longest_ns = MERGED_PERIODS * self._period_ns
+        if self._owed:
+            return False
         for name, value in waypoint.commands.items():
             check, before = self._checks.get(name), last.get(name)
             if check is None or before is None:
                 return False
-            gap_ns = min(waypoint.due_ns - before.due_ns, longest_ns)
-            if not check.passes(value, before, gap_ns):
+            if not check.passes(value, before, min(_gap_ns(before, waypoint), longest_ns)):
                 return False
         return True
 
-    def check_emission(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> Commands:
+    def check_emission(
+        self,
+        waypoint: Waypoint,
+        last: Mapping[str, Emitted],
+        longest_ns: int | None = None,
+        *,
+        late: bool = False,
+    ) -> Commands:
         """
         Check one merged row just before it goes out, from the last command; return what may go.
+
+        It makes up for `longest_ns` at most, by default for what a row may. What a `late` one
+        would go beyond that is left to the rows that follow, which stay within the guard.
 
         Raises
         ------
@@ -141,21 +167,43 @@ class Guard:
 
         """
         changed: dict[str, Any] = {}
-        longest_ns = MERGED_PERIODS * self._period_ns
-        for name, value in waypoint.commands.items():
-            check = self._check_of(name)
-            before = last.get(name)
+        longest_ns = self.longest_ns(0) if longest_ns is None else longest_ns
+        for name, own in waypoint.commands.items():
+            check, before = self._check_of(name), last.get(name)
+            value = self._with_owed(check, name, own)
             if before is None:
                 check.refuse_malformed(0, value)
                 allowed = self._inside(0, check, value)
             else:
-                gap_ns = min(waypoint.due_ns - before.due_ns, longest_ns)
+                gap_ns = min(_gap_ns(before, waypoint), longest_ns)
                 if check.passes(value, before, gap_ns):
-                    continue
-                allowed = self._step(0, check, value, before, gap_ns)
-            if allowed is not value:
+                    self._owed.pop(name, None)
+                    allowed = value
+                elif late or name in self._owed:
+                    allowed = self._caught_up(name, check, value, before, gap_ns)
+                else:
+                    allowed = self._step(0, check, value, before, gap_ns)
+            if allowed is not own:
                 changed[name] = allowed
         return {**waypoint.commands, **changed} if changed else waypoint.commands
+
+    def _with_owed(self, check: Check, name: str, value: Any) -> Any:
+        """Return a value with what its channel is behind; absolute ones hold that themselves."""
+        owed = self._owed.get(name)
+        return value if owed is None else check.kind.merge(owed, value)
+
+    def _caught_up(self, name: str, check: Check, value: Any, before: Emitted, gap_ns: int) -> Any:
+        """Return how far the channel may go, and keep what is left."""
+        check.refuse_malformed(0, value)
+        value = self._inside(0, check, value)
+        bound = check.limits.max_velocity * (gap_ns / 1e9)
+        if check.beyond_step(before.value, value, bound, STEP_OF) is None:
+            self._owed.pop(name, None)
+            return value
+        allowed = check.kind.limited(before.value, value, bound)
+        self._owed[name] = check.kind.left(allowed, value)
+        self.changed[f'{LATE}: {OnBreach.CLAMP.value}'] += 1
+        return allowed
 
     def _step(self, number: int, check: Check, value: Any, before: Emitted, gap_ns: int) -> Any:
         if check.passes(value, before, gap_ns):
@@ -209,3 +257,9 @@ class Guard:
                 'unknown_channel',
             )
         return self._checks[channel]
+
+
+def _gap_ns(before: Emitted, waypoint: Waypoint) -> int:
+    """Return the time over which a step is made: a held row's counts from when it took over."""
+    since_ns = waypoint.since_ns
+    return (since_ns if since_ns > before.due_ns else waypoint.due_ns) - before.due_ns

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from seq_harness.playback.anchors import Anchor, Arrived, AtArrival, AtRowsEmitted
+from seq_harness.playback.anchors import Anchor, Arrived, AtArrival, AtEnd, AtRowsEmitted
 from seq_harness.playback.kinds import Kinds
 from seq_harness.playback.plan import Plan
 
@@ -77,10 +77,14 @@ class Replace:
 
 
 class ArriveAtStart(Replace):
-    """Play every chunk from its own first row, anchored where its answer is read (R14, R32)."""
+    """
+    Play every chunk from its own first row, anchored where its answer is read (R14, R32).
+
+    One that waits is anchored at the end of the plan, however late the call that reads it.
+    """
 
     def __init__(self, *, waits: bool = False) -> None:
-        super().__init__(AtArrival(), waits=waits)
+        super().__init__(AtEnd() if waits else AtArrival(), waits=waits)
 
 
 class Continue(Replace):

@@ -11,6 +11,9 @@ from seq_harness.playback.rotations import rotated, rotation_between, Vector
 
 HOLD, ZERO = 'hold', 'zero'
 
+TIE = 1e-9
+"""Weights that differ by less than this are the same."""
+
 
 class KindRefused(ValueError):
     """A channel's kind is unknown, or does not say what it must; names what is known."""
@@ -46,6 +49,13 @@ class Kind(Protocol):
     def blend(self, old: Any, new: Any, share: float) -> Any:
         """Return the value that lies `share`, 0 to 1, of the way from `old` to `new`."""
 
+    def mean(self, values: Vector, weights: Vector) -> Vector:
+        """
+        Return the means [R, D] of values [S, R, D] by their weights [S, R], 0 where there is none.
+
+        At each of the R places the first weight above 0 is the one of the oldest value.
+        """
+
     def near(self, before: Any, value: Any) -> Any:
         """Return `value`, written as its turn nearest to `before`."""
 
@@ -54,6 +64,9 @@ class Kind(Protocol):
 
     def limited(self, before: Any, value: Any, bound: Vector) -> Any:
         """Return the value nearest to `value` whose distance from `before` is within `bound`."""
+
+    def left(self, reached: Any, value: Any) -> Any | None:
+        """Return what a value that is cut to `reached` still asks for; None where rows say it."""
 
     def bounded(self, value: Any) -> Vector:
         """Return what is held to the lower and upper limits."""
@@ -88,6 +101,14 @@ class Position:
     def blend(self, old: Any, new: Any, share: float) -> Any:
         return self.moved(old, share * self.difference(old, new))
 
+    def mean(self, values: Vector, weights: Vector) -> Vector:
+        first = np.argmax(weights > 0, axis=0)
+        base = values[first, np.arange(values.shape[1])]
+        changes = self.difference(base, values)
+        total = weights.sum(axis=0)
+        shares = weights / np.where(total > 0, total, 1.0)
+        return np.asarray(self.moved(base, np.einsum('sr,srd->rd', shares, changes)))
+
     def near(self, before: Any, value: Any) -> Any:
         return value
 
@@ -96,6 +117,9 @@ class Position:
 
     def limited(self, before: Any, value: Any, bound: Vector) -> Any:
         return self.moved(before, np.clip(self.difference(before, value), -bound, bound))
+
+    def left(self, reached: Any, value: Any) -> Any | None:
+        return None
 
     def bounded(self, value: Any) -> Vector:
         return np.asarray(value)
@@ -165,11 +189,12 @@ class Pose(Quaternion):
         return 7
 
     def difference(self, before: Any, after: Any) -> Any:
-        turn = rotation_between(before[3:], after[3:])
-        return np.concatenate([after[:3] - before[:3], turn])
+        turn = rotation_between(before[..., 3:], after[..., 3:])
+        return np.concatenate([after[..., :3] - before[..., :3], turn], axis=-1)
 
     def moved(self, value: Any, change: Any) -> Any:
-        return np.concatenate([value[:3] + change[:3], rotated(value[3:], change[3:])])
+        turned = rotated(value[..., 3:], change[..., 3:])
+        return np.concatenate([value[..., :3] + change[..., :3], turned], axis=-1)
 
     def near(self, before: Any, value: Any) -> Any:
         turn = super().near(before[3:], value[3:])
@@ -228,6 +253,9 @@ class Delta(Position):
     def limited(self, before: Any, value: Any, bound: Vector) -> Any:
         return np.clip(value, -bound, bound)
 
+    def left(self, reached: Any, value: Any) -> Any | None:
+        return value - reached
+
 
 class Binary(Position):
     """Switches, such as a gripper that is open or shut: a blend switches at half."""
@@ -236,7 +264,22 @@ class Binary(Position):
     measured = False
 
     def blend(self, old: Any, new: Any, share: float) -> Any:
+        if np.ndim(share):
+            return np.where(share >= 0.5, new, old)
         return new if share >= 0.5 else old
+
+    def mean(self, values: Vector, weights: Vector) -> Vector:
+        """Return the weighted medians: of two values that of more weight; evenly, the newer."""
+        order = np.argsort(values, axis=0, kind='stable')
+        ranked = np.take_along_axis(values, order, axis=0)
+        carried = np.take_along_axis(np.broadcast_to(weights[..., None], values.shape), order, 0)
+        sums = np.cumsum(carried, axis=0)
+        half = sums[-1] / 2
+        lower = np.take_along_axis(ranked, np.argmax(sums >= half - TIE, axis=0)[None], 0)[0]
+        upper = np.take_along_axis(ranked, np.argmax(sums > half + TIE, axis=0)[None], 0)[0]
+        last = len(weights) - 1 - np.argmax(weights[::-1] > 0, axis=0)
+        newest = values[last, np.arange(values.shape[1])]
+        return np.asarray(np.clip(newest, lower, upper))
 
     def distance(self, before: Any, after: Any) -> Vector:
         return np.empty(0)

@@ -48,7 +48,8 @@ class Loading:
 
         """
         if self.guard is not None:
-            self.guard.check_widths(row.commands for row in arrived.chunk.rows)
+            chunk = arrived.chunk
+            self.guard.check_rows(row.commands for row in (*chunk.rows, *chunk.beyond))
         joined = self.handoff.join(old, arrived)
         if joined.plan is None:
             return joined

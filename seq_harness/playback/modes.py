@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from seq_harness.playback.ahead import LookAhead
-from seq_harness.playback.anchors import Anchor, AtArrival, AtObservation, AtRowsEmitted
+from seq_harness.playback.anchors import Anchor, AtArrival, AtEnd, AtObservation, AtRowsEmitted
 from seq_harness.playback.asking import (
     Asking,
     ContinuingLead,
@@ -164,7 +164,7 @@ def _handoff(mode: Mode, kinds: Kinds) -> HandOff:
     seam = _seam(mode)
     # An early answer waits where its first row would else cut the plan short.
     waits = mode.asking == LEAD and mode.anchors_at == ARRIVAL
-    return Replace(_anchor(mode.anchors_at), seam, kinds, waits=waits)
+    return Replace(AtEnd() if waits else _anchor(mode.anchors_at), seam, kinds, waits=waits)
 
 
 def _seam(mode: Mode) -> Seam:

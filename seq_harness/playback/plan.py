@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+import itertools
 from typing import Any
 
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.kinds import Kind
+from seq_harness.playback.said import Said
 from seq_harness.playback.session import Commands
 
 
@@ -20,6 +22,13 @@ class Waypoint:
     commands: Commands
     sampled_ns: int | None = None
     """The instant of the round whose observation the row answers."""
+    row_ns: int | None = None
+    """The due instant of the row that is held here; None where this is the row itself."""
+
+    @property
+    def since_ns(self) -> int:
+        """Return since when these values are due."""
+        return self.due_ns if self.row_ns is None else self.row_ns
 
 
 class Plan:
@@ -36,7 +45,7 @@ class Plan:
         chunk_rows: int | None = None,
         chunk_ns: int | None = None,
         first_row: int = 0,
-        sources: tuple[Plan, ...] = (),
+        sources: tuple[Said, ...] = (),
     ) -> None:
         """
         `ticks` are emitted in the place of the rows; a row counts with the tick that reaches it.
@@ -104,7 +113,7 @@ class Plan:
         """Take the newest chunk, of which nothing plays, for what the next one will be like."""
         self.chunk_rows, self.chunk_ns = rows, lasts_ns
 
-    def made_of(self, sources: tuple[Plan, ...]) -> Plan:
+    def made_of(self, sources: tuple[Said, ...]) -> Plan:
         """Return this plan with the chunks that went into it."""
         made = self.replaced(self.waiting())
         made.sources = sources
@@ -180,20 +189,39 @@ class Plan:
 
     def due_alone(self, t: int) -> Waypoint | None:
         """Return what `pop_due` would take at `t`, where that is one emission."""
-        line, start = (self._rows, self._row) if self._ticks is None else (self._ticks, self._tick)
-        return line[start] if _past(line, start, t) == start + 1 else None
+        line, start, end = self._due(t)
+        return line[start] if end == start + 1 else None
 
-    def pop_due(self, t: int) -> list[Waypoint]:
-        """Take what is due by `t`, oldest first, and the rows that it reaches (R21, R24)."""
+    def spacing_ns(self, t: int) -> int:
+        """Return the longest time between two of what is due at `t` and the one before; or 0."""
+        line, start, end = self._due(t)
+        pairs = itertools.pairwise(line[max(0, start - 1) : end])
+        return max((spacing_between(before, after) for before, after in pairs), default=0)
+
+    def pop_due(self, t: int) -> Sequence[Waypoint]:
+        """
+        Take what is due by `t`, oldest first, and the rows that it reaches (R21, R24).
+
+        What answers another observation is left for a message of its own (R29).
+        """
+        line, start, end = self._due(t)
         if self._ticks is None:
-            start = self._row
-            self._row = _past(self._rows, start, t)
-            return [self._rows[i] for i in range(start, self._row)]
-        start = self._tick
-        self._tick = _past(self._ticks, start, t)
-        if self._tick > start:
-            self._row = _past(self._rows, self._row, self._ticks[self._tick - 1].due_ns)
-        return [self._ticks[i] for i in range(start, self._tick)]
+            self._row = end
+        else:
+            self._tick = end
+            if end > start:
+                self._row = _past(self._rows, self._row, line[end - 1].due_ns)
+        return line[start:end]
+
+    def _due(self, t: int) -> tuple[Sequence[Waypoint], int, int]:
+        """Return what is emitted, and from where to where of it goes out together at `t`."""
+        line, start = (self._rows, self._row) if self._ticks is None else (self._ticks, self._tick)
+        end = start
+        while end < len(line) and line[end].due_ns <= t:
+            if line[end].sampled_ns != line[start].sampled_ns:
+                break
+            end += 1
+        return line, start, end
 
     def value_at(self, channel: str, at_ns: int, kind: Kind) -> Any:
         """
@@ -216,6 +244,11 @@ class Plan:
             return value
         share = (at_ns - before.due_ns) / (following.due_ns - before.due_ns)
         return kind.blend(value, following.commands[channel], share)
+
+
+def spacing_between(before: Waypoint, after: Waypoint) -> int:
+    """Return the time from a waypoint to the next; of held rows, that between the rows, in ns."""
+    return max(after.due_ns - before.due_ns, after.since_ns - before.since_ns)
 
 
 def _from(waypoints: Sequence[Waypoint], start: int) -> Sequence[Waypoint]:

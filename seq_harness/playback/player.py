@@ -128,9 +128,12 @@ class ChunkPlayer:
             self._read_answer(observation, t)
             if not commands:
                 commands, _ = self._play(t)
-        made = {**made, **self._note_end(observation, t)}
-        made = {**made, **self._emitter.whole(self._plan, t)}
-        return {**made, **commands} if made else commands, self._resume_at(t)
+        # After rows whose plan is over in the same late round, what ends it is the newer.
+        ended = self._note_end(observation, t)
+        whole = self._emitter.whole(self._plan, t)
+        if made or ended or whole:
+            commands = {**made, **commands, **ended, **whole}
+        return commands, self._resume_at(t)
 
     def cancel(self) -> None:
         """Drop the plan and the call in flight (R35); the next call sends what stops the robot."""
@@ -143,6 +146,10 @@ class ChunkPlayer:
     def close(self) -> None:
         self.cancel()
         self._inquiry.drop()
+
+    def discard(self, cause: str) -> None:
+        """Drop what is held, and count it by its cause."""
+        self._drop_plan(cause)
 
     def replan(self) -> None:
         """Ask anew as soon as no call is in flight, and drop that one's answer; rows play on."""
@@ -158,7 +165,7 @@ class ChunkPlayer:
         plan = self._plan
         if plan is None:
             return
-        self._emitter.record.clear()
+        self._emitter.clear()
         try:
             later = self._loading.prepare(plan.later(by_ns), self._emitter.record, observation)
         except ChunkRefused as error:
@@ -175,7 +182,7 @@ class ChunkPlayer:
     def _stopped(self, t: int) -> Commands:
         commands = self.stop_commands(t)
         self._cancelled = False
-        self._emitter.record.clear()
+        self._emitter.clear()
         return commands
 
     def _not_following(self, observation: Observation, t: int) -> tuple[str, str] | None:
@@ -201,8 +208,7 @@ class ChunkPlayer:
         return self.stop_commands(t)
 
     def _read_answer(self, observation: Observation, t: int) -> None:
-        plan = self._plan
-        if self._loading.handoff.waits and plan is not None and t < plan.end_ns:
+        if self._waits(t):
             self._inquiry.see(t)
             return
         try:
@@ -220,6 +226,12 @@ class ChunkPlayer:
             self.statistics.last_refusal = str(error)
             self._count_refusal(f'chunk_refused: {error}', t)
             self._note_want(t)
+
+    def _waits(self, t: int) -> bool:
+        """Tell whether an answer waits for the plan, so that none of its rows is lost."""
+        plan = self._plan
+        ends = plan is not None and (t < plan.end_ns or plan.next_due_ns is not None)
+        return self._loading.handoff.waits and ends
 
     def _note_want(self, t: int) -> None:
         """Starve from an answer on that leaves nothing to play."""
@@ -250,7 +262,8 @@ class ChunkPlayer:
 
     def _load(self, chunk: Chunk, ask: Ask, observation: Observation, t: int) -> None:
         emitted, expected = ask.emitted_since, ask.expected_rows
-        arrived = Arrived(chunk, t, ask.t, emitted, self._emitter.record, expected)
+        there_ns = t if ask.seen_ns is None else ask.seen_ns
+        arrived = Arrived(chunk, t, ask.t, emitted, self._emitter.record, expected, there_ns)
         joined = self._loading.join(self._plan, arrived, observation)
         self.statistics.scheduled += len(chunk.rows)
         self.statistics.dropped.update(joined.dropped)
@@ -354,9 +367,10 @@ class ChunkPlayer:
         self._plan = None
 
     def _resume_at(self, t: int) -> int:
-        plan = self._plan
-        waits = self._loading.handoff.waits and plan is not None and t < plan.end_ns
-        if self._inquiry.answered and not waits:
+        plan, waits = self._plan, self._waits(t)
+        # What is due already, such as rows of an answer that was read just now, comes next (R23).
+        due = plan is not None and plan.next_due_ns is not None and plan.next_due_ns <= t
+        if due or (self._inquiry.answered and not waits):
             return t + FLOOR_NS
         wanted = [self._starvation.next_ns, self._whole.next_ns]
         if plan is not None:

@@ -11,10 +11,11 @@ from seq_harness.playback.session import Commands
 
 @dataclass(frozen=True)
 class Emitted:
-    """The value a channel was last commanded, and the instant it was due."""
+    """The value a channel was last commanded, and the instant from which it was due."""
 
     value: Any
     due_ns: int
+    """Of a row that is held over several commands, its own."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,15 @@ class Record:
         self.due_ns: int | None = None
         """The due instant of the newest command of all."""
 
-    def note(self, commands: Commands, due_ns: int) -> None:
-        """Take down commands that go out now."""
+    def note(self, commands: Commands, due_ns: int, since_ns: int | None = None) -> None:
+        """Take down commands that go out now, and are due since the same instant or an earlier."""
         last = self.last
+        since_ns = due_ns if since_ns is None else since_ns
         for name, value in commands.items():
-            if name in last:
-                self._before[name] = last[name]
-            last[name] = Emitted(value, due_ns)
+            before = last.get(name)
+            if before is not None and before.due_ns < since_ns:
+                self._before[name] = before
+            last[name] = Emitted(value, since_ns)
         self.due_ns = due_ns
 
     def clear(self) -> None:

@@ -23,6 +23,13 @@ class ShadowGuard(Guard):
         """Check as `Guard` does, each channel from where it is measured."""
         return super().check_plan(plan, {}, measured)
 
-    def check_emission(self, waypoint: Waypoint, last: Mapping[str, Emitted]) -> Commands:
+    def check_emission(
+        self,
+        waypoint: Waypoint,
+        last: Mapping[str, Emitted],
+        longest_ns: int | None = None,
+        *,
+        late: bool = False,
+    ) -> Commands:
         """Check as `Guard` does, but for the step from the last command."""
-        return super().check_emission(waypoint, {})
+        return super().check_emission(waypoint, {}, longest_ns, late=late)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from seq_harness.playback.curve import Curve, Interpolation
@@ -62,14 +63,22 @@ class Upsampling:
         instants = self._instants(start, plan)
         before = record if joined else None
         columns = {name: self._curve(name, plan, before).at(instants) for name in names}
-        ticks = [
-            Waypoint(
-                instant,
-                {name: values[i] for name, values in columns.items() if values[i] is not None},
-                rows[0].sampled_ns,
-            )
-            for i, instant in enumerate(instants)
-        ]
+        named = _names_by_chunk(rows)
+        held_ns = max((last.due_ns for last in record.last.values()), default=None)
+        ticks, row = [], -1
+        for i, instant in enumerate(instants):
+            while row + 1 < len(rows) and rows[row + 1].due_ns <= instant:
+                row += 1
+            # Before the first row, what was commanded last leads there or is held.
+            sampled_ns = rows[max(0, row)].sampled_ns
+            said = {
+                name: values[i]
+                for name, values in columns.items()
+                if values[i] is not None and name in named[sampled_ns]
+            }
+            row_ns = rows[row].due_ns if row >= 0 else held_ns
+            held = self._how is Interpolation.HOLD
+            ticks.append(Waypoint(instant, said, sampled_ns, row_ns if held else None))
         return plan.replaced(rows, ticks)
 
     def _instants(self, start: int, plan: Plan) -> list[int]:
@@ -93,3 +102,11 @@ class Upsampling:
             knots.insert(0, (rows[0].due_ns, rows[0].commands[name]))
         # Of rows that are due at one instant, the last wins.
         return Curve(self._kinds[name], list(dict(knots).items()), self._how)
+
+
+def _names_by_chunk(rows: Sequence[Waypoint]) -> dict[int | None, set[str]]:
+    """Return the channels that each chunk names, by the observation that its rows answer."""
+    named: dict[int | None, set[str]] = {}
+    for row in rows:
+        named.setdefault(row.sampled_ns, set()).update(row.commands)
+    return named

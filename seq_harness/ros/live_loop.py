@@ -10,6 +10,7 @@ from rclpy.lifecycle import LifecycleNode
 from seq_harness.client.registry import Policy
 from seq_harness.client.runtime import Runtime
 from seq_harness.harness import Harness, Limits, OnInstruction, Opened, Parts, State
+from seq_harness.harness.lateness import FROZEN_NS, STALLED
 from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.outputs import Outputs
 from seq_harness.pipeline import Pipeline
@@ -25,14 +26,8 @@ from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
 from seq_harness.ros.time_watch import SystemWatch
 from seq_harness.settings import InputSettings, Settings
 
-STALLED_PERIODS = 3
-"""A loop this many row periods past its own instant is stuck: nothing more goes out."""
-
-FROZEN_S = 0.5
-"""A loop that wakes so late was frozen, and its plan is of the past."""
-
-STALLED = 'loop_stalled'
-"""Why an episode ends whose loop was stuck, or whose process was frozen."""
+SILENT_PERIODS = 3
+"""A loop this many row periods past its own instant sends no beat any more."""
 
 CLOSE_WITHIN_S = 1.0
 """How long each part may take to close."""
@@ -70,7 +65,6 @@ class LiveLoop:
         self._owns_process = owns_process
         self._late_for: int | None = None
         self._scope: PolicyScope | None = None  # replaced whole by the paced thread
-        self._frozen_ns = max(round(FROZEN_S * 1e9), STALLED_PERIODS * pipeline.period_ns)
         self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
             self.pacer: Pacer = self._make_pacer()
@@ -104,12 +98,13 @@ class LiveLoop:
     def watch(self) -> None:
         """Withhold everything once the loop is stuck past its own instant; else beat."""
         expected_ns = self.harness.expected_ns
-        late = self._late_ns() > STALLED_PERIODS * self.pipeline.period_ns
+        late_ns = self._late_ns()
+        stuck = late_ns > FROZEN_NS
         # Seen late twice: a jump of simulated time alone makes the loop late once.
-        if late and self._late_for == expected_ns:
+        if stuck and self._late_for == expected_ns:
             self.harness.withhold(STALLED)
-        self._late_for = expected_ns if late else None
-        if not late:
+        self._late_for = expected_ns if stuck else None
+        if late_ns <= SILENT_PERIODS * self.pipeline.period_ns:
             self._beat()
 
     @property
@@ -143,20 +138,18 @@ class LiveLoop:
         return 0 if expected_ns is None else self.pacer.now_ns() - expected_ns
 
     def _round(self) -> int:
-        self._end_if_frozen(self.harness.expected_ns)
+        if self.harness.expected_ns is not None:
+            self._end_if_overdue()
         return self.recording.round(self.harness)
 
     def _await_instant(self, instant_ns: int) -> None:
         self.pacer.await_instant(instant_ns)
-        self._end_if_frozen(instant_ns)
+        self._end_if_overdue()
 
-    def _end_if_frozen(self, due_ns: int | None) -> None:
-        """After a freeze of the whole process, end what was under way before it."""
-        if due_ns is None:
-            return
-        frozen = self.pacer.now_ns() - due_ns > self._frozen_ns
+    def _end_if_overdue(self) -> None:
+        """End what was under way once the watchdog takes this process for dead."""
         watchdog = self.commanding.watchdog
-        if (frozen and isinstance(self.pacer, SteadyPacer)) or (watchdog and watchdog.overdue):
+        if watchdog is not None and watchdog.overdue:
             self.harness.stop(STALLED)
 
     def _prepare(self, instant_ns: int) -> bool:
@@ -212,6 +205,7 @@ class LiveLoop:
             unavailable=unavailable,
             reap=self._runtime.reap,
             await_instant=self._await_instant,
+            clock_step_ns=self.pacer.step_ns,
         )
         return self.recording.parts(made).harness()
 

@@ -79,6 +79,9 @@ class Pacer(Protocol):
     def stand_aside(self) -> None:
         """Return once no instant is near, at which the paced thread wants the interpreter."""
 
+    def step_ns(self) -> int:
+        """Return how far apart the readings of a clock lie that goes by leaps; 0 for none."""
+
     def wake(self) -> None:
         """End the sleep that is under way, or else the next one; from any thread."""
 
@@ -140,6 +143,9 @@ class SteadyPacer:
         if self._quiet_ns is quiet_ns and rest_ns > 0:
             self._passed.wait(rest_ns / 1e9)
 
+    def step_ns(self) -> int:
+        return 0
+
     def wake(self) -> None:
         self._woken.set()
 
@@ -177,6 +183,10 @@ FORWARD_NS = 1_000_000_000
 """A simulated clock that goes on by more than this at once has jumped."""
 
 
+STEPS = 8
+"""So many steps of a simulated clock tell how far it goes at once."""
+
+
 class SimulatedPacer:
     """
     ROS time: a sleep ends by the clock's own jumps and by `wake`, and never polls.
@@ -198,6 +208,7 @@ class SimulatedPacer:
         self._offset_ns = 0  # under _changing
         self._began = int(clock.now().nanoseconds) != 0  # the executor's thread alone
         self._largest_tick_ns = 0  # the executor's thread alone
+        self._steps_ns: tuple[int, ...] = ()  # replaced whole by the executor's thread
         threshold = JumpThreshold(
             min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1)
         )
@@ -230,6 +241,11 @@ class SimulatedPacer:
     def stand_aside(self) -> None:
         """Return at once: the executor itself brings the instants of this clock."""
 
+    def step_ns(self) -> int:
+        """Return the largest of the last steps but one: that one may be a freeze of ours."""
+        steps = sorted(self._steps_ns)
+        return steps[-2] if len(steps) > 1 else 0
+
     def wake(self) -> None:
         self._woken.set()
 
@@ -258,6 +274,7 @@ class SimulatedPacer:
             return
         if began:
             self._largest_tick_ns = max(self._largest_tick_ns, delta_ns)
+            self._steps_ns = (*self._steps_ns[1 - STEPS :], delta_ns)
         if self.now_ns() >= self._until_ns:
             self._woken.set()
 

@@ -44,7 +44,8 @@ GENERAL = (
     ),
     Parameter(
         'episode_s', Kind.DOUBLE, 0.0, 'An episode ends with deadline this long after its first '
-        'chunk loaded, in seconds; 0 for no deadline.', 0.0, 86400.0,
+        'round with all required inputs, whether or not a chunk has come, in seconds; 0 for no '
+        'deadline.', 0.0, 86400.0,
     ),
     Parameter(
         'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a started episode waits for the first '

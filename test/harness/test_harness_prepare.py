@@ -15,8 +15,8 @@ T0 = 100 * S
 class Counted:
     """A bench whose encodings are counted, two rows into a chunk."""
 
-    def __init__(self, **options: Any) -> None:
-        self.bench = Bench(options=options)
+    def __init__(self, max_age_s: float = 0.5, **options: Any) -> None:
+        self.bench = Bench(options=options, inputs__state__max_age_s=max_age_s)
         self.encoded = 0
         self.bench.during_encode = self._count
         self.bench.begin()
@@ -73,13 +73,14 @@ def test_a_round_that_is_woken_early_looks_at_the_inputs_anew() -> None:
 
 
 def test_an_input_that_grows_too_old_after_the_preparation_still_stops_play() -> None:
-    counted = Counted()
+    counted = Counted(max_age_s=0.2)
     bench = counted.bench
-    bench.clock.now += 499 * MS
+    bench.clock.now += 199 * MS
     bench.harness.prepare(bench.clock.now)
     bench.clock.now += 2 * MS
     bench.harness.round()
     assert bench.reason == 'stale_input: state'
+    assert len(bench.sent) == 1
 
 
 def test_what_was_prepared_does_not_go_out_after_a_stop() -> None:
@@ -127,10 +128,10 @@ def test_nothing_is_prepared_while_nothing_runs() -> None:
 class Ahead(Counted):
     """The same, whose clock reads a row's instant before it has come."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_age_s: float = 0.5) -> None:
         self.meanwhile: Callable[[], object] = lambda: None
         self.awaited: list[tuple[int, int]] = []
-        super().__init__(await_instant=self._await)
+        super().__init__(max_age_s, await_instant=self._await)
 
     def _await(self, instant_ns: int) -> None:
         self.awaited.append((instant_ns, len(self.bench.sent)))
@@ -164,13 +165,14 @@ def test_a_stop_while_the_instant_is_awaited_lets_nothing_out() -> None:
 
 
 def test_an_input_that_grows_too_old_while_the_instant_is_awaited_lets_nothing_out() -> None:
-    """As after a short freeze of the process."""
-    ahead = Ahead()
-    ahead.meanwhile = lambda: setattr(ahead.bench.clock, 'now', ahead.due + 500 * MS)
+    """As after a freeze of the process that is too short to make the loop late."""
+    ahead = Ahead(max_age_s=0.2)
+    ahead.meanwhile = lambda: setattr(ahead.bench.clock, 'now', ahead.due + 250 * MS)
     ahead.round()
     assert len(ahead.bench.sent) == 1
     ahead.bench.harness.round()
     assert ahead.bench.reason == 'stale_input: state'
+    assert len(ahead.bench.sent) == 1
 
 
 def test_r44_a_deadline_that_passes_while_the_instant_is_awaited_lets_nothing_out() -> None:

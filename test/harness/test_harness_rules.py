@@ -118,17 +118,33 @@ def test_r42_an_inputs_expiry_is_an_instant_of_the_loop() -> None:
     assert bench.harness.round() == T0 + 50 * MS + 1
 
 
-def test_r43_finding_14_the_deadline_is_armed_by_the_first_chunk_and_kept_in_one_place() -> None:
+def test_r43_finding_14_the_deadline_is_armed_by_the_first_call_and_kept_in_one_place() -> None:
     bench = Bench(0.5, lead_s=0.1)
-    bench.begin()
-    bench.until(T0 + 2 * S)
+    bench.harness.start()
+    bench.harness.round()
+    bench.clock.now += 700 * MS
+    bench.state()
+    first = bench.clock.now
+    bench.until(first + 100 * MS)
     bench.give(0.0, 0.0, 0.0)
-    loaded = bench.clock.now
-    bench.until(loaded + 290 * MS)
+    bench.until(first + 390 * MS)
     bench.give(0.0, 0.0, 0.0, 0.0)
-    bench.until(loaded + 2 * S)
-    assert bench.reason == 'deadline', 'a later chunk moves it no further'
-    assert bench.sent[-1][0] == loaded + 400 * MS
+    bench.until(first + 2 * S)
+    assert bench.reason == 'deadline', 'a chunk moves it no further'
+    assert bench.sent[-1][0] == first + 400 * MS
+    figures = bench.harness.report().figures
+    assert (figures['waited_s'], figures['episode_s']) == (0.7, 1.2)
+
+
+def test_r43_an_episode_whose_policy_never_answers_ends_at_its_deadline() -> None:
+    bench = Bench(0.5)
+    first = bench.clock.now
+    bench.begin()
+    bench.until(first + 499 * MS)
+    assert bench.live
+    bench.until(first + 500 * MS)
+    assert bench.reason == 'deadline'
+    assert bench.sent == []
 
 
 @pytest.mark.parametrize(('late', 'sent'), [(-1, 1), (0, 0), (1, 0)])

@@ -66,7 +66,7 @@ def copy(tmp_path: Path) -> Path:
     ('before', 'after', 'expected'),
     [
         ('round(seconds', 'int(seconds', Outcome.CAUGHT),
-        ('(math.isfinite(fps) and fps > 0)', '(fps > 0)', Outcome.SURVIVED),
+        ('rate * MAX_PERIOD_S < 1', 'rate < 0', Outcome.SURVIVED),
         ('round(seconds', 'round((seconds', Outcome.NOT_RUN),
         ('no such text', '', Outcome.NOT_RUN),
         ('ChunkRefused', '', Outcome.NOT_RUN),

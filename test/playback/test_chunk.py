@@ -18,10 +18,36 @@ def test_r10_row_i_is_due_i_over_fps_and_k_rows_cover_k_periods() -> None:
     assert chunk.end_ns == 100_000_000
 
 
-@pytest.mark.parametrize('fps', [0.0, -1.0, float('nan'), float('inf')])
-def test_a_row_rate_that_is_no_rate_is_refused(fps: float) -> None:
+HUGE = pytest.param(10**400, id='huge')
+NO_RATES = [0.0, -1.0, float('nan'), float('inf'), HUGE, 1e-320, '30', None, True, [30.0], 30j]
+
+
+@pytest.mark.parametrize('fps', NO_RATES)
+def test_a_row_rate_that_is_no_rate_is_refused(fps: Any) -> None:
     with pytest.raises(ChunkRefused, match='row rate must be finite and positive'):
         Chunk.at_rate([{'arm': 1}], fps)
+
+
+@pytest.mark.parametrize('fps', [rate for rate in NO_RATES if rate is not None])
+def test_stamps_without_an_end_need_a_rate_that_is_one(fps: Any) -> None:
+    with pytest.raises(ChunkRefused, match='row rate must be finite and positive'):
+        Chunk.stamped([{'timestamp': 0.0, 'arm': 1}], fps)
+
+
+@pytest.mark.parametrize('number', [np.float32, np.float64, np.int64, np.uint8])
+def test_numbers_of_numpy_are_numbers(number: type[Any]) -> None:
+    paced = Chunk.at_rate([{'arm': 1}] * 2, number(4))
+    assert [row.offset_ns for row in paced.rows] == [0, 250_000_000]
+    stamped = Chunk.stamped([{'timestamp': number(2), 'arm': 1}], number(4))
+    assert (stamped.rows[0].offset_ns, stamped.end_ns) == (2 * S, 2 * S + 250_000_000)
+
+
+@pytest.mark.parametrize('row', [1, 'arm', None, ['arm'], np.zeros(2)])
+def test_a_row_that_is_no_mapping_is_refused_by_its_number(row: Any) -> None:
+    with pytest.raises(ChunkRefused, match=r'row 1 \(from 0\) is a '):
+        Chunk.at_rate([{'arm': 1}, row], 10)
+    with pytest.raises(ChunkRefused, match=r'row 1 \(from 0\) is a '):
+        Chunk.stamped([{'arm': 1}, row], 10)
 
 
 def test_r10_a_missing_stamp_is_zero() -> None:
@@ -57,7 +83,9 @@ def test_r18_a_stamp_of_another_clock_is_refused(stamp: float) -> None:
         Chunk.stamped([{'timestamp': stamp, 'arm': 1}], fps=10)
 
 
-@pytest.mark.parametrize('stamp', [float('nan'), float('inf'), '0', None, True])
+@pytest.mark.parametrize(
+    'stamp', [np.float32('nan'), float('inf'), HUGE, '0', None, True, [0.0], 1j, np.zeros(1)]
+)
 def test_r19_a_stamp_that_is_not_finite_seconds_is_refused(stamp: Any) -> None:
     with pytest.raises(ChunkRefused, match=r'row 1 \(from 0\) has the stamp'):
         Chunk.stamped([{'arm': 1}, {'timestamp': stamp, 'arm': 2}], fps=10)

@@ -124,15 +124,15 @@ def test_what_a_clamping_guard_admits_a_refusing_guard_admits_too(values: Any) -
     assert checked(guard(), *admitted) == admitted
 
 
-def test_an_emission_is_held_to_three_periods_of_its_last_command() -> None:
+def test_an_emission_is_held_to_one_and_a_half_periods_of_its_last_command() -> None:
     last = {'arm': Emitted(np.zeros(2), 0)}
-    late = Waypoint(2 * S, {'arm': np.array([0.3, 0.0])})
-    assert guard().check_emission(late, last) == late.commands
-    further = Waypoint(2 * S, {'arm': np.array([0.4, 0.0])})
-    with pytest.raises(ChunkRefused, match=r'a makes a step of 0.4, beyond 0.3'):
+    near = Waypoint(2 * S, {'arm': np.array([0.15, 0.0])})
+    assert guard().check_emission(near, last) == near.commands
+    further = Waypoint(2 * S, {'arm': np.array([0.2, 0.0])})
+    with pytest.raises(ChunkRefused, match=r'a makes a step of 0.2, beyond 0.15'):
         guard().check_emission(further, last)
     changed = guard(GuardPolicy(step=CLAMP)).check_emission(further, last)
-    assert changed['arm'].tolist() == pytest.approx([0.3, 0.0])
+    assert changed['arm'].tolist() == pytest.approx([0.15, 0.0])
 
 
 def test_an_angles_step_is_its_nearest_turn() -> None:

@@ -13,7 +13,16 @@ from seq_harness.playback.blending import Crossfade, VelocitySeam
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.ensembling import Aggregate, AGGREGATES, Ensemble
 from seq_harness.playback.handoff import Append, Joined, Replace, Seam
-from seq_harness.playback.kinds import Angle, Binary, Kind, Kinds, Pose, Position, Quaternion
+from seq_harness.playback.kinds import (
+    Angle,
+    Binary,
+    Kind,
+    kind_named,
+    Kinds,
+    Pose,
+    Position,
+    Quaternion,
+)
 from seq_harness.playback.plan import Plan
 from seq_harness.playback.record import Record, Slowing
 from support.uplinks import MS
@@ -196,6 +205,93 @@ def test_an_ensemble_weighs_the_oldest_chunk_most() -> None:
     # At 500 ms the first chunk says nothing any more, so that the second is the oldest.
     late = (weights[0] * 1 + weights[1] * 5) / sum(weights[:2])
     assert old.waiting()[3].commands['arm'] == pytest.approx(late)
+
+
+def ensembled(kind: Kind, chunks: Sequence[Chunk], decay: float = 0.01) -> Plan:
+    """Return what chunks that come 100 ms apart make together."""
+    hand = Replace(AtObservation(), Ensemble(decay), Kinds({'arm': kind}))
+    old: Plan | None = None
+    for number, new in enumerate(chunks):
+        t = number * 100 * MS
+        old = hand.join(old, arrived(new, t, asked=t)).plan
+    if old is None:
+        raise AssertionError('no plan was made')
+    return old
+
+
+@pytest.mark.parametrize(
+    ('switches', 'says'),
+    [
+        ([0, 1, 1, 1, 1, 1, 1, 1, 1, 1], 1),
+        ([1, 0, 0, 1, 0], 0),
+        ([0, 1], 0),
+        ([1, 1, 1, 0, 0], 1),
+        ([0.08, 0.0, 0.0], 0.0),
+    ],
+)
+def test_of_a_switch_an_ensemble_says_what_most_of_its_weight_says(
+    switches: list[float], says: float
+) -> None:
+    plan = ensembled(Binary(), [chunk(*[value] * 12) for value in switches])
+    assert plan.waiting()[0].commands['arm'].tolist() == [says]
+
+
+def test_evenly_weighed_an_ensemble_of_a_switch_says_the_newer_and_each_joint_for_itself() -> None:
+    both = [
+        Chunk.at_rate([{'arm': np.array(value)}] * 4, 10) for value in ([0.0, 1.0], [1.0, 1.0])
+    ]
+    assert ensembled(Binary(), both, 0.0).waiting()[0].commands['arm'].tolist() == [1, 1]
+    other = [both[1], both[0]]
+    assert ensembled(Binary(), other, 0.0).waiting()[0].commands['arm'].tolist() == [0, 1]
+
+
+def one_by_one(kind: Kind, chunks: Sequence[Plan], at_ns: int, decay: float) -> Any:
+    """Return the mean of what chunks say, oldest first, by the kind's own blend."""
+    mean, total = None, 0.0
+    said = [value for each in chunks if (value := each.value_at('arm', at_ns, kind)) is not None]
+    for i, value in enumerate(said):
+        total += math.exp(-decay * i)
+        share = math.exp(-decay * i) / total
+        mean = value if mean is None else kind.blend(mean, value, share)
+    return mean
+
+
+@pytest.mark.parametrize('name', ['position', 'angle', 'velocity', 'pose', 'quaternion'])
+@pytest.mark.parametrize('shift', [0, 37 * MS])
+def test_an_ensemble_is_the_mean_of_what_each_chunk_says_on_its_own(name: str, shift: int) -> None:
+    kind, random = kind_named(name), np.random.default_rng(3)
+    width = kind.width(3)
+    placed: list[Plan] = []
+    made: Plan | None = None
+    for number in range(6):
+        values = 0.1 * random.normal(size=(5 + number % 3, width))
+        if name in ('pose', 'quaternion'):
+            values[:, -1] = 1.0
+            values[:, -4:] /= np.linalg.norm(values[:, -4:], axis=1, keepdims=True)
+        if name == 'angle':
+            values += math.pi
+        new = Chunk.at_rate([{'arm': value} for value in values], 10)
+        t = number * 100 * MS + number * shift
+        placed.append(Plan.anchored(new, t, 0, t))
+        kinds = Kinds({'arm': kind})
+        made = Ensemble(0.3).sew(made, placed[-1], arrived(new, t), kinds)
+    if made is None:
+        raise AssertionError('no plan was made')
+    for row in made.waiting():
+        expected = one_by_one(kind, placed, row.due_ns, 0.3)
+        apart = np.abs(kind.difference(expected, row.commands['arm']))
+        assert apart.max() < (1e-9 if name in ('position', 'angle', 'velocity') else 5e-3)
+
+
+def test_an_ensemble_leaves_out_what_a_chunk_does_not_name() -> None:
+    def mixed(value: float) -> Chunk:
+        named = [{'arm': np.array([value])}, {'grip': np.array([value])}]
+        return Chunk.at_rate(named * 2, 10)
+
+    plan = ensembled(kind_named('position'), [mixed(0.0), mixed(1.0)], 0.0)
+    said = [{name: float(v[0]) for name, v in row.commands.items()} for row in plan.waiting()]
+    # At 100 ms the older chunk names the other channel, and at 200 ms again.
+    assert said == [{'arm': 1.0}, {'grip': 1.0}, {'arm': 1.0}, {'grip': 1.0}]
 
 
 @pytest.mark.parametrize(

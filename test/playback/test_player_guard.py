@@ -64,10 +64,10 @@ def test_a_first_row_after_a_wait_moves_no_further_than_one_row_may() -> None:
     player = guarded(uplink)
     player(SEEN, 0)
     player(SEEN, 100 * MS)
-    uplink.answers[1].give(Chunk.at_rate(rows(np.array([0.5, 0.0])), 10))
+    uplink.answers[1].give(Chunk.at_rate(rows(np.array([0.12, 0.0])), 10))
     assert player(SEEN, 10 * S)[0] == {}
     assert player.statistics.refused == {'step': 1}
-    assert 'a step of 0.5, beyond 0.1' in player.statistics.last_refusal
+    assert 'a step of 0.12, beyond 0.1' in player.statistics.last_refusal
 
 
 def test_after_a_cancel_the_first_row_is_bounded_from_the_measured_state() -> None:

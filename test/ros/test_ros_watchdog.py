@@ -36,6 +36,8 @@ SLACK_S = 0.05
 """What two cores that do something else may add."""
 TRIES, TRY_S = 5, 3.0
 FREEZE_S = 1.0
+MOMENT_S = 0.42
+"""Later than three rows, and less late than what ends an episode."""
 ENDS_S = 5.0
 AGREE_S = 0.5
 """How long something is watched that must not happen."""
@@ -302,6 +304,18 @@ def test_a_frozen_harness_ends_its_episode_by_name_without_a_watchdog_too(rig: R
     rig.until(lambda: rig.robot.episode.get('state') == 'idle', 'the end of the episode')
     assert rig.robot.episode['reason'] == 'loop_stalled'
     assert rig.robot.since(at) == [STILL]
+
+
+def test_a_harness_that_was_frozen_for_a_moment_asks_anew(rig: Rig) -> None:
+    rig.harness(require_watchdog=False, channels__arm__controller_timeout_s=0.2)
+    rig.play()
+    frozen = rig.signal('harness', signal.SIGSTOP)
+    rig.until(lambda: time.monotonic() > frozen + MOMENT_S, 'a short freeze')
+    at = rig.signal('harness', signal.SIGCONT)
+    rig.until(lambda: rig.robot.since(at)[-1:] == [MOVING], 'a new plan')
+    assert rig.robot.since(at)[0] == STILL, 'nothing of the old one'
+    rig.until(lambda: rig.robot.episode.get('stalls') == 1, 'its count')
+    assert rig.robot.episode['rows']['dropped']['late'] > 0
 
 
 def test_without_a_watchdog_nothing_starts_and_what_plays_ends(rig: Rig) -> None:

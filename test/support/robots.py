@@ -154,10 +154,10 @@ class Bench:
             raise AssertionError('the start was refused')
         return self.harness.round()
 
-    def give(self, *values: float, end: str | None = None) -> None:
+    def give(self, *values: float, end: str | None = None, hz: float = 10) -> None:
         """Answer the newest ask with rows that hold both joints at each value."""
         commands = [{'arm': np.array([value, value])} for value in values]
-        self.answers[-1].give(Chunk.at_rate(commands, 10, end))
+        self.answers[-1].give(Chunk.at_rate(commands, hz, end))
 
     def until(self, instant: int) -> None:
         """Run rounds at the instants that the harness asks for, with fresh inputs, until then."""
