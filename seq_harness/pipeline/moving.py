@@ -1,4 +1,4 @@
-"""Which joints must be seen to move where they are commanded to, and by how much."""
+"""Which joints must be seen to move where they are commanded to, and what watches over that."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from seq_harness.settings.joint_parameters import METRES
 
 FOLLOWED = ('position', 'angle', 'delta', 'velocity')
 """The kinds of which it is known where they lead; an effort may only press."""
+
+PLACES = ('position', 'angle', 'delta', 'pose')
+"""The kinds that say where to be."""
 
 HELD = ('gripper_command', 'gripper_action', 'parallel_gripper_action', 'twist_stamped')
 """Types of which it is not: a gripper holds an object, and a twist is no joint's."""
@@ -32,6 +35,23 @@ def moving_channels(settings: Settings) -> dict[str, tuple[str, Moving]]:
             if np.isfinite(moving.bounds).any():
                 found[item.name] = item.state, moving
     return found
+
+
+def unwatched(settings: Settings) -> list[str]:
+    """Say which channels of positions play on, unnoticed, while their robot does not follow."""
+    if any(item.is_status for item in settings.inputs):
+        return []
+    mapped = {item.name: item for item in settings.joints}
+    return [
+        f'channels.{item.name} has no max_tracking_error, and no input is a status: an arm that '
+        'was stopped by its own safety is commanded on, and catches up at once when it is '
+        'released; set one of them'
+        for item in settings.channels
+        if item.kind in PLACES
+        and item.type not in HELD
+        and not item.max_tracking_error
+        and not all(_held(joint, mapped.get(joint)) for joint in item.joints)
+    ]
 
 
 def _moving(channel: ChannelSettings, mapped: dict[str, JointSettings]) -> Moving:

@@ -16,7 +16,10 @@ from seq_harness.observation import ObservationSpec
 from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
 from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
 from seq_harness.pipeline.joint_map import describe_joint, JointMap
+from seq_harness.pipeline.moving import unwatched
 from seq_harness.pipeline.playing import Playing
+from seq_harness.pipeline.rotations import rotation_vectors
+from seq_harness.pipeline.standing import StandingRates
 from seq_harness.pipeline.stopping import StopOnInputs
 from seq_harness.playback.by_hand import ByHand
 from seq_harness.playback.channels import Channel, columns_by_name, ColumnsRefused, RowSplitter
@@ -89,6 +92,7 @@ class Pipeline:
         self._playing = Playing(settings, self.period_ns, horizon, on_frozen)
         self.joint_map = JointMap(settings) if settings.joints else None
         self.shadow = self._playing.shadow()
+        self.standing = StandingRates(settings)
         self.layers = self._layers()
         self._arm: ArmObservations | None = None
         self.spec = self._spec()
@@ -111,14 +115,15 @@ class Pipeline:
         lines += [f'  {item.topic} ({item.type}) -> {item.key}' for item in self._settings.inputs]
         for channel, item in zip(self._channels, self._settings.channels, strict=True):
             lines.append(f'  {channel.name} -> {item.topic} ({item.type}):')
-            # Of a pose, only x, y and z lie within bounds.
-            for joint, column, low, high in zip_longest(
-                channel.joints, channel.columns, item.lower, item.upper
-            ):
-                bounds = '' if low is None else f' in [{low:g}, {high:g}]'
-                lines.append(f'    column {column} {self._columns[column]} -> {joint}{bounds}')
+            lines += self._described(channel, item)
         lines += [describe_joint(joint) for joint in self._settings.joints]
         return '\n'.join(lines)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Say what may be meant, and may do harm; of what moves nothing for a preview."""
+        turned = rotation_vectors(self._settings)
+        return turned if self._settings['preview'] else [*unwatched(self._settings), *turned]
 
     def open(self, scope: PolicyScope, start: Start, stack: ExitStack) -> Opened:
         """Put an episode together on a policy scope that is open; `stack` closes it all."""
@@ -132,6 +137,7 @@ class Pipeline:
         )
         if self.shadow is not None:
             self.shadow.begin()
+        self.standing.begin()
         session, player = self.layers.open_session(episode)
         stack.callback(session.close)
         return Opened(session, player, episode, stack)
@@ -184,6 +190,21 @@ class Pipeline:
                         'finite'
                     )
 
+    def _described(self, channel: Channel, item: ChannelSettings) -> list[str]:
+        """Say which column commands which joint, and within which bounds."""
+        columns = [f'column {at} {self._columns[at]}' for at in channel.columns]
+        bounds = [
+            f' in [{low:g}, {high:g}]' for low, high in zip(item.lower, item.upper, strict=True)
+        ]
+        if len(columns) != len(channel.joints):
+            limits = ', '.join(map(''.join, zip(channel.joints, bounds, strict=False)))
+            return [f'    {", ".join(columns)} -> {", ".join(channel.joints)}; {limits}']
+        # Of a pose, only x, y and z lie within bounds.
+        return [
+            f'    {column} -> {joint}{bound}'
+            for column, joint, bound in zip_longest(columns, channel.joints, bounds, fillvalue='')
+        ]
+
     def _layers(self) -> Layers:
         """Put the configured layers around the player; deltas become absolute right below it."""
         robot = Layers(PlayerLayer(self._playing.player))
@@ -199,6 +220,8 @@ class Pipeline:
             raise type(error)(f"parameter 'layers': {error}") from error
         if self.shadow is not None:
             layers = RoundTap(self.shadow.record, 'preview_distance') | layers
+        elif self.standing.needed:
+            layers = RoundTap(self.standing.record, 'standing_rates') | layers
         inputs = self._settings.inputs
         return StopOnInputs(inputs) | layers if StopOnInputs.needed(inputs) else layers
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
 from seq_harness.client.registry import Policy
 from seq_harness.client.runtime import Runtime
-from seq_harness.harness import Harness, Limits, OnInstruction, Opened, Parts, State
+from seq_harness.harness import (
+    Harness,
+    Limits,
+    OnInstruction,
+    Opened,
+    Parts,
+    RequestAnswer,
+    State,
+)
 from seq_harness.harness.lateness import FROZEN_NS, STALLED
-from seq_harness.inputs import Inputs, Snapshot
+from seq_harness.inputs import Inputs, Snapshot, Verdict
 from seq_harness.outputs import Outputs
 from seq_harness.pipeline import Pipeline
 from seq_harness.playback.answer import Answer
@@ -65,6 +73,7 @@ class LiveLoop:
         self._owns_process = owns_process
         self._late_for: int | None = None
         self._scope: PolicyScope | None = None  # replaced whole by the paced thread
+        self._standing: Mapping[str, str] = {}
         self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
             self.pacer: Pacer = self._make_pacer()
@@ -95,6 +104,14 @@ class LiveLoop:
         """End what is live, and close everything in reverse order."""
         self._parts.close()
 
+    def start(self, caution: str = '') -> RequestAnswer:
+        """Ask for an episode; the answer tells what to be careful of, `caution` first."""
+        answer = self.harness.start()
+        cautions = [*filter(None, [caution]), *self.pipeline.cautions]
+        if not answer.accepted or not cautions:
+            return answer
+        return RequestAnswer(True, f'accepted, but {"; ".join(cautions)}')
+
     def watch(self) -> None:
         """Withhold everything once the loop is stuck past its own instant; else beat."""
         expected_ns = self.harness.expected_ns
@@ -106,6 +123,15 @@ class LiveLoop:
         self._late_for = expected_ns if stuck else None
         if late_ns <= SILENT_PERIODS * self.pipeline.period_ns:
             self._beat()
+        self._tell_standing()
+
+    def _tell_standing(self) -> None:
+        """Tell what rates are commanded while every joint stands, and that they no longer are."""
+        said = self.pipeline.standing.said
+        if said is not self._standing:
+            for name in {*said, *self._standing}:
+                self._tell(f'{name} (rate)', said.get(name, ''), Verdict.UNAVAILABLE)
+            self._standing = said
 
     @property
     def request_id(self) -> str:

@@ -209,6 +209,8 @@ class HarnessNode(LifecycleNode):
         settings = bounded_by_description(self, self.settings)
         pipeline = Pipeline(settings, connected.declaration, on_chunk=self._chunks.publish)
         self._say(f'the policy is ready\n{pipeline.describe()}')
+        for caution in pipeline.cautions:
+            self._warn(caution)
         loop = LiveLoop(
             self,
             settings,
@@ -245,10 +247,7 @@ class HarnessNode(LifecycleNode):
             return RequestAnswer(False, f'{kept}{remedy}')
         if others := loop.commanding.refusal():
             return RequestAnswer(False, others)
-        answer = loop.harness.start()
-        if answer.accepted and CLOCK in self._faults.current:
-            return RequestAnswer(True, f'accepted, but {self._faults.current[CLOCK]}')
-        return answer
+        return loop.start(self._faults.current.get(CLOCK, ''))
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         live = self._loop is not None and self._loop.harness.stop('stop')

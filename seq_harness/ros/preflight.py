@@ -16,6 +16,7 @@ from seq_harness.ros.findings import fault, Finding, ok, warning
 from seq_harness.ros.preflight_commands import (
     command_findings,
     controller_findings,
+    following_findings,
     safety_findings,
     state_findings,
 )
@@ -46,7 +47,7 @@ def check(node: Node, settings: Settings, watch_s: float) -> list[Finding]:
     found += [*limits, *state_findings(settings, snapshot)]
     for channel in settings.channels:
         found += command_findings(node, channel, settings['preview'])
-    found += safety_findings(node, settings)
+    found += [*following_findings(settings), *safety_findings(node, settings)]
     found += controller_findings(node, settings)
     found += worker_findings(settings, snapshot)
     found += process_findings(settings['rt_priority'], settings['niceness'])

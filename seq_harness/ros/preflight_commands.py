@@ -10,6 +10,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from seq_harness.inputs import Snapshot
 from seq_harness.messages.commands import COMMANDS
+from seq_harness.pipeline.moving import unwatched
+from seq_harness.pipeline.rotations import rotation_vectors
 from seq_harness.ros.beats import STANDING
 from seq_harness.ros.findings import fault, Finding, ok, warning
 from seq_harness.ros.message_types import message_class, TypeMissing
@@ -141,6 +143,14 @@ def _measured(channel: ChannelSettings, values: dict[str, float]) -> Iterator[Fi
             )
     if shown:
         yield ok(subject, 'measured: ' + '; '.join(shown))
+
+
+def following_findings(settings: Settings) -> Iterator[Finding]:
+    """Say where nothing notices that the robot does not follow, or what it follows is amiss."""
+    for said in unwatched(settings):
+        yield warning('safety', said, 'set channels.<name>.max_tracking_error to what it may lag')
+    for said in rotation_vectors(settings):
+        yield warning('channels', said, 'or give the columns other names, if they are none')
 
 
 def safety_findings(node: Node, settings: Settings) -> Iterator[Finding]:

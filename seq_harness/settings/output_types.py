@@ -40,3 +40,6 @@ WIDTHS = {
 
 POSE_WIDTHS = {'lower': 3, 'upper': 3, 'max_velocity': 2}
 """Of a pose: a workspace box in m, and speeds in m/s and rad/s."""
+
+POSE_COLUMNS = (6, 7, 9)
+"""How many columns of a policy make a pose: by a rotation of 3 numbers, of 4, or of 6."""

@@ -8,7 +8,13 @@ from typing import Any
 
 from seq_harness.settings.input_types import CAMERAS, DIAGNOSTICS, NAMES, WORDS
 from seq_harness.settings.joint_parameters import checked_joint, JOINT, JointSettings
-from seq_harness.settings.output_types import OUTPUT_KINDS, POSE_WIDTHS, RATES, WIDTHS
+from seq_harness.settings.output_types import (
+    OUTPUT_KINDS,
+    POSE_COLUMNS,
+    POSE_WIDTHS,
+    RATES,
+    WIDTHS,
+)
 from seq_harness.settings.parameters import (
     CHANNEL,
     GENERAL,
@@ -189,6 +195,7 @@ def _checked(read: Mapping[str, Any]) -> Settings:
             "parameter 'max_starved_s' must be -1 (automatic), 0 (no bound) or more; got "
             f'{general["max_starved_s"]:g}'
         )
+    _check_pose_forms(channels, general['layers'])
     if general['max_request_age_s'] > general['act_timeout_s']:
         raise SettingsError(
             "parameter 'max_request_age_s' must be at most 'act_timeout_s' "
@@ -261,6 +268,8 @@ def _check_widths(name: str, group: Mapping[str, Any]) -> None:
             f'and kind {group["kind"]!r}; got {count}'
         )
     widths = POSE_WIDTHS if group['kind'] == 'pose' else {}
+    if group['kind'] == 'pose' and len(group['columns']) in POSE_COLUMNS:
+        widths = {**widths, 'columns': len(group['columns'])}
     for member in ('columns', 'lower', 'upper', 'max_velocity'):
         if len(group[member]) != widths.get(member, count):
             raise SettingsError(
@@ -322,6 +331,17 @@ def _check_crash(channels: Sequence[ChannelSettings], watched: bool) -> None:
                 f"parameter 'channels.{channel.name}.controller_timeout_s' must be above 0 for a "
                 f'{channel.kind}, or require_watchdog be true: what a crash leaves is stopped by '
                 'a controller that times out, by a watchdog process, or by nobody'
+            )
+
+
+def _check_pose_forms(channels: Sequence[ChannelSettings], layers: str) -> None:
+    for channel in channels:
+        other = channel.kind == 'pose' and len(channel.columns) != len(channel.joints)
+        if other and 'pose_form' not in layers:
+            raise SettingsError(
+                f"parameter 'channels.{channel.name}.columns' must name {len(channel.joints)} "
+                f'columns for a pose; got {len(channel.columns)}, which a layer pose_form in '
+                "parameter 'layers' must turn into a quaternion"
             )
 
 

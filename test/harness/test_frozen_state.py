@@ -207,3 +207,35 @@ def test_an_arm_that_is_starved_or_paused_may_stand_where_it_is() -> None:
     arm.answers = 1
     assert arm.play(8.0) == ''
     assert arm.bench.harness.report().figures['starved_s'] > 5
+
+
+RATES = {
+    'channels__arm__kind': 'velocity',
+    'channels__arm__controller_timeout_s': 0.2,
+    'channels__arm__state': '',
+}
+
+
+def test_a_rate_that_is_commanded_while_every_joint_stands_is_said_and_ends_nothing() -> None:
+    arm = Arm(lambda t: (0.3, 0.0), at_rest, **RATES)
+    assert arm.play(2.9) == ''
+    assert arm.bench.pipeline.standing.said == {}
+    stopped = Arm(lambda t: (0.3, 0.0), at_rest, **RATES)
+    assert stopped.play(5.0) == ''
+    said = stopped.bench.pipeline.standing.said['arm']
+    assert said.startswith('arm has been commanded for 3.0 s, and no joint has moved')
+
+
+@pytest.mark.parametrize(
+    ('goal', 'measured'),
+    [
+        (lambda t: (0.3, 0.0), lambda t: (0.0, 0.003 * t)),
+        (lambda t: (0.001, 0.0), at_rest),
+        (lambda t: (0.3 if t % 4 < 2.5 else 0.0, 0.0), at_rest),
+    ],
+    ids=['some joint moves', 'it leads nowhere yet', 'it pauses'],
+)
+def test_a_rate_is_not_said_to_do_nothing_where(goal: Places, measured: Places) -> None:
+    arm = Arm(goal, measured, **RATES)
+    assert arm.play(20.0) == ''
+    assert arm.bench.pipeline.standing.said == {}

@@ -14,12 +14,14 @@ from seq_harness.contract import Actions, WorkerDeclaration
 from seq_harness.inputs import Inputs
 from seq_harness.pipeline import Pipeline
 from seq_harness.pipeline.joint_map import JointMap
+from seq_harness.pipeline.moving import unwatched
 from seq_harness.settings import parse, Settings
 from seq_harness.settings.input_types import CAMERAS
 from support.sources import ROOT
 import yaml
 
 PRESETS = sorted((ROOT / 'config' / 'robots').glob('*.yaml'))
+DEMO = ROOT / 'config' / 'demo.yaml'
 FACTS = yaml.safe_load((Path(__file__).parent / 'driver_facts.yaml').read_text())
 
 
@@ -42,6 +44,15 @@ def test_there_is_one_for_each_kind_of_robot() -> None:
         'franka_effort_jtc', 'franka_compliant_pose', 'ur5e_scaled_jtc', 'so101', 'so101_degrees',
         'aloha_two_arms', 'aloha_2_two_arms', 'xarm7_servo', 'tiago_arm', 'kinova_gen3',
     }  # fmt: skip
+
+
+@pytest.mark.parametrize('path', [DEMO, *PRESETS], ids=lambda path: path.stem)
+def test_something_watches_over_every_arm_that_is_commanded(path: Path) -> None:
+    """Joints by their distance from the command, poses and rates by what the robot says."""
+    settings = settings_in(path)
+    assert unwatched(settings) == []
+    if any(channel.kind in ('pose', 'velocity', 'effort') for channel in settings.channels):
+        assert any(item.is_status for item in settings.inputs)
 
 
 @pytest.mark.parametrize('path', PRESETS, ids=lambda path: path.stem)

@@ -45,6 +45,18 @@ def test_two_harnesses_in_namespaces_drive_their_own_arms_in_one_executor(
     assert sys.getswitchinterval() == interval
 
 
+def test_the_answer_to_a_start_says_that_nothing_watches_over_the_arm(
+    composed: Composition, caller: Caller
+) -> None:
+    composed.arm()
+    composed.harness(channels__arm__max_tracking_error=0.0)
+    composed.spin()
+    bring_up(caller, '/harness')
+    answer = caller.trigger('/harness/start')
+    assert answer.success
+    assert answer.message.startswith('accepted, but channels.arm has no max_tracking_error')
+
+
 def test_transitions_that_are_not_possible_are_answered_and_the_executor_goes_on(
     composed: Composition, caller: Caller
 ) -> None:

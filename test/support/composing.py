@@ -47,6 +47,7 @@ def parameters(url: str, **changes: Any) -> list[Parameter]:
         'channels.arm.lower': [-1.0] * 6,
         'channels.arm.upper': [1.0] * 6,
         'channels.arm.max_velocity': [2.0] * 6,
+        'channels.arm.max_tracking_error': 2.0,
     }
     values.update({name.replace('__', '.'): value for name, value in changes.items()})
     return [
