@@ -60,19 +60,6 @@ def test_a_sound_set_up_has_no_fault_and_shows_the_whole_map(
     assert arm.commands == [], 'nothing is commanded'
 
 
-def test_an_arm_that_nothing_watches_over_is_a_warning_as_are_columns_of_a_rotation_vector(
-    composed: Composition, check: Check
-) -> None:
-    composed.arm()
-    composed.spin()
-    columns = ['a', 'b', 'c', 'rx', 'ry', 'rz']
-    changes = {'channels__arm__max_tracking_error': 0.0, 'channels__arm__columns': columns}
-    _, found = check('--json', preview=True, **changes)
-    assert any('has no max_tracking_error' in each for each in said(found, 'WARNING', 'safety'))
-    (hint,) = said(found, 'WARNING', 'channels')
-    assert "['rx', 'ry', 'rz'] of channels.arm look like a rotation vector" in hint
-
-
 def test_what_is_missing_misnamed_or_of_another_type_is_a_fault_with_a_remedy(
     composed: Composition, check: Check
 ) -> None:

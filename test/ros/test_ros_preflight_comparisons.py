@@ -12,7 +12,7 @@ import pytest
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from seq_harness.ros.findings import Severity
 from seq_harness.ros.preflight import process_findings, worker_findings
-from seq_harness.ros.preflight_commands import command_findings, compared
+from seq_harness.ros.preflight_commands import command_findings, compared, following_findings
 from seq_harness.ros.shared_memory import ProfilesUnreadable, segment_bytes
 from support.forms import REFUSED
 from support.robots import settings_of
@@ -141,3 +141,13 @@ def test_g51_and_is_a_fault_in_preflight(form: str) -> None:
     if expected is not Severity.OK:
         assert (worst.subject, worst.remedy != '') == ('policy', True)
         assert re.search(REFUSED.get(form, 'answered nothing'), worst.said)
+
+
+def test_an_arm_that_nothing_watches_over_is_a_warning_as_are_columns_of_a_rotation_vector() -> (
+    None
+):
+    found = [*following_findings(settings_of(channels__arm__columns=['rx', 'ry'], preview=True))]
+    assert [item.severity for item in found] == [Severity.WARNING] * 2
+    assert 'channels.arm has no max_tracking_error' in found[0].said
+    assert "['rx', 'ry'] of channels.arm look like a rotation vector" in found[1].said
+    assert not [*following_findings(settings_of(channels__arm__max_tracking_error=0.2))]
