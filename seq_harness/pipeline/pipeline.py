@@ -27,7 +27,8 @@ from seq_harness.playback.chunk import Chunk, ChunkRefused
 from seq_harness.playback.codec_parts import CodecRefused
 from seq_harness.playback.freezing import Tell
 from seq_harness.playback.layers import Layers, Misplaced, PlayerLayer
-from seq_harness.playback.modes import RTC
+from seq_harness.playback.modes import Mode, RTC
+from seq_harness.playback.pace import expected_pace, Pace
 from seq_harness.playback.registry import from_json, PipelineRefused, resolve
 from seq_harness.playback.session import Observation
 from seq_harness.playback.taps import ChunkTap, RecordChunk, RoundTap
@@ -107,6 +108,11 @@ class Pipeline:
         """Return the time from one row, and from one observation step, to the next."""
         return round(1e9 / self.rate_hz)
 
+    @property
+    def mode(self) -> Mode:
+        """Return how chunks are asked for, joined and timed."""
+        return self._playing.mode
+
     def describe(self) -> str:
         """Return the whole map of inputs and columns, for people."""
         lines = [f'{self.rate_hz:g} rows/s, asking {self._settings["asking"]!r}, '
@@ -174,6 +180,13 @@ class Pipeline:
                 "at least one row, None for nothing new, or 'end' with a reason"
             )
         return ''
+
+    def pace(self, outputs: Any, answer_s: float) -> Pace | None:
+        """Return how chunks like that of `outputs` go; None where that is left open."""
+        chunk = self._rows_of(outputs)
+        if chunk is None:
+            return None
+        return expected_pace(self.mode, self.mode.horizon.cut(chunk), answer_s)
 
     def by_hand(self) -> ByHand:
         """Return what manual commands must pass."""

@@ -104,6 +104,11 @@ class Mode:
         fixed = self.handoff in (APPEND, *ANCHORS)
         return self.handoff if fixed else self.anchor or CONTINUE
 
+    @property
+    def leads_on(self) -> bool:
+        """Return whether it asks with a lead for chunks that continue the plan row for row."""
+        return self.asking == LEAD and self.anchors_at == CONTINUE
+
 
 class Parts(TypedDict):
     """The arguments of a player that a mode decides."""
@@ -140,7 +145,7 @@ def parts_of(mode: Mode, period_ns: int, kinds: Kinds | None = None) -> Parts:
 def _asking(mode: Mode) -> Asking:
     delays = Delays(mode.estimate, window=mode.estimate_window, percent=mode.estimate_percent)
     if mode.asking == LEAD:
-        lead = ContinuingLead if mode.anchors_at == CONTINUE else Lead
+        lead = ContinuingLead if mode.leads_on else Lead
         return lead(
             cap_ns=mode.lead_cap_ns,
             margin_ns=mode.lead_margin_ns,

@@ -273,6 +273,7 @@ class ChunkPlayer:
             return
         self._refusals = 0
         self.statistics.chunks += 1
+        self.statistics.chunk_ns = chunk.end_ns
         self.statistics.cut += joined.cut
         self._begin(joined.plan, t)
         if not self._finishing:

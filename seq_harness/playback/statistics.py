@@ -90,6 +90,8 @@ class Statistics:
     expired_observations: int = 0
     """Asks that were not made, because the observation was too old."""
     chunks: int = 0
+    chunk_ns: int = 0
+    """How long the newest chunk lasts."""
     cut: int = 0
     """Chunks that play without their seam, which the guard refused."""
     scheduled: int = 0
@@ -169,6 +171,7 @@ class Statistics:
             },
             'chunks': {
                 'played': self.chunks,
+                'lasts_ms': round(self.chunk_ns / 1e6, 4),
                 'cut': self.cut,
                 'refused': dict(self.refused),
                 'last_refusal': self.last_refusal,

@@ -17,7 +17,8 @@ from seq_harness.harness import RequestAnswer, State
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.chunks import ChunkTopic
 from seq_harness.ros.connecting import Connected, Connector
-from seq_harness.ros.diagnostics import array, Facts, is_wanted_end
+from seq_harness.ros.diagnostics import array, Facts
+from seq_harness.ros.episode_log import EpisodeLog
 from seq_harness.ros.fault_log import FaultLog
 from seq_harness.ros.live_loop import LiveLoop
 from seq_harness.ros.overrides import refuse_lost_values
@@ -77,7 +78,7 @@ class HarnessNode(LifecycleNode):
         self._parts = ExitStack()  # closes what configuring opened
         self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
-        self._said = (0, State.IDLE)  # the last change of state that was logged
+        self._episodes = EpisodeLog(self._say, self._warn, self._fail)
         self._faults = FaultLog(self._warn, self._say, time.monotonic_ns)
         self._forgiven = 0  # the number of the episode whose fault was reset
         self.process_facts: Mapping[str, str] = {}
@@ -316,6 +317,9 @@ class HarnessNode(LifecycleNode):
     def _say(self, text: str) -> None:
         self.get_logger().info(text)
 
+    def _fail(self, text: str) -> None:
+        self.get_logger().error(text)
+
     # -- what is told
 
     def _on_changed(self) -> None:
@@ -325,21 +329,14 @@ class HarnessNode(LifecycleNode):
         self._publish_episode()
 
     def _say_change(self) -> None:
-        """Log the begin and the end of each episode, once."""
-        report = None if self._loop is None else self._loop.harness.report()
-        if report is None or (report.number, report.state) == self._said:
-            return
-        self._said = (report.number, report.state)
-        if report.state is not State.IDLE:
-            self._say(f'episode {report.number}: {report.state.value}')
-        elif is_wanted_end(report.reason):
-            self._say(f'episode {report.number} ended: {report.reason}')
-        elif report.reason:
-            self.get_logger().error(f'episode {report.number} ended: {report.reason}')
+        if self._loop is not None:
+            self._episodes.changed(self._loop.harness.report())
 
     def _publish_progress(self) -> None:
         if self._active:
             self._publish_episode()
+        if self._loop is not None:
+            self._episodes.progressed(self._loop.harness.report(), self._loop.pipeline.mode)
 
     def _publish_episode(self) -> None:
         self._episode.publish(String(data=json.dumps(self._facts_and_report())))

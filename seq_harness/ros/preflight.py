@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 import threading
 import time
+from typing import Any
 
 from rclpy.node import Node
-from seq_harness.client.registry import open_policy
+from seq_harness.client.registry import open_policy, Policy
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.msgpack import pack
 from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.pipeline import AnswerRefused, Pipeline
+from seq_harness.playback.pace import Pace
 from seq_harness.ros.findings import fault, Finding, ok, warning
 from seq_harness.ros.preflight_commands import (
     command_findings,
@@ -83,6 +85,7 @@ def worker_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]
         outputs = policy.warm_up(pipeline.blank(settings['instruction']))
         took_ms = (time.monotonic() - began) * 1e3
         odd = pipeline.check_answer(outputs)
+        pace = _usual_pace(policy, pipeline, settings, outputs, took_ms / 1e3)
     except AnswerRefused as error:
         remedy = 'correct what the policy answers, or what it declares'
         yield fault('policy', f'{where}: {error}', remedy)
@@ -98,8 +101,22 @@ def worker_findings(settings: Settings, snapshot: Snapshot) -> Iterator[Finding]
     if odd:
         yield warning('policy', odd, 'see whether it answers rows to what the robot sees')
     yield ok('policy', declared(declaration, pipeline.rate_hz))
+    if pace is not None:
+        yield ok('pace', str(pace))
     yield ok('worker', pipeline.describe().replace('\n', '\n           '))
     yield from observation_findings(pipeline, settings, snapshot)
+
+
+def _usual_pace(
+    policy: Policy, pipeline: Pipeline, settings: Settings, outputs: Any, answer_s: float
+) -> Pace | None:
+    """Return how chunks will go; a first answer that seems too slow is asked for once more."""
+    pace = pipeline.pace(outputs, answer_s)
+    if pace is None or not pace.stands:
+        return pace
+    began = time.monotonic()
+    outputs = policy.warm_up(pipeline.blank(settings['instruction']))
+    return pipeline.pace(outputs, time.monotonic() - began)
 
 
 def declared(declaration: WorkerDeclaration, rate_hz: float) -> str:
