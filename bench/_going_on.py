@@ -244,7 +244,7 @@ class GoingOn:
     def close(self) -> None: ...
 
 
-DRAINING = {'asking': 'drain', 'handoff': 'arrival'}
+DRAINING: dict[str, Any] = {'asking': 'drain', 'handoff': 'arrival'}
 
 
 def _settings(case: Case, changes: dict[str, Any]) -> Settings:

@@ -6,7 +6,8 @@ its noise and its delays are the same for all: fixed seeds, answers after 50, 15
 average. Two ways of other clients are reproduced beside this package's modes: a broker that plays
 a chunk and then blocks for the next, and a queue that asks while it is at most half full and
 averages what overlaps, 0.3 old and 0.7 new, by number of row. Prints a table, and the figures as
-one JSON object.
+one JSON object; with short chunks and slow answers too, as `_going_on` describes, and with --node
+the same on the real node.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import itertools
 import json
 import math
 
+from _short_chunks import short_chunks
 import numpy as np
 from seq_harness.playback.ahead import Ahead
 from seq_harness.playback.answer import NotAnswered
@@ -372,7 +374,9 @@ def verdict(means: dict[str, dict[str, float]]) -> dict[str, dict[str, object]]:
 
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--node', action='store_true', help='run short chunks on the node, too')
+    node = parser.parse_args().node
     print(f'{"mode":<20}{"delay ms":>9}' + ''.join(f'{name:>16}' for name in SHOWN))
     means: dict[str, dict[str, float]] = {}
     for name, run in RUNS.items():
@@ -386,7 +390,8 @@ def main() -> None:
     print()
     for name, row in means.items():
         print(f'{name:<20}{"mean":>9}' + ''.join(f'{value:>16.2f}' for value in row.values()))
-    print(json.dumps({'means': means, 'default': verdict(means)}))
+    short = short_chunks(node)
+    print(json.dumps({'means': means, 'default': verdict(means), 'short_chunks': short}))
 
 
 if __name__ == '__main__':

@@ -63,4 +63,6 @@ def measured_pace(mode: Mode, figures: Mapping[str, Any]) -> Pace | None:
     if played < SETTLED or not chunk_ms or answer_ms is None:
         return None
     drains = mode.leads_on and answer_ms >= chunk_ms
-    return Pace(chunk_ms / 1e3, answer_ms / 1e3, figures['starved_s'] / played, drains)
+    # It has stood behind all of them but the one that plays.
+    stands_s = figures['starved_s'] / (played - 1)
+    return Pace(chunk_ms / 1e3, answer_ms / 1e3, stands_s, drains)

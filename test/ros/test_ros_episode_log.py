@@ -30,9 +30,9 @@ class Log:
 
 def test_a_stop_between_chunks_is_said_once() -> None:
     log = Log()
-    log.progressed(300, 0.33, played=SETTLED - 1)
+    log.progressed(300, 0.28, played=SETTLED - 1)
     for _ in range(3):
-        log.progressed(300, 0.33)
+        log.progressed(300, 0.28)
     assert log.warned == ['chunk 0.53 s, answers 0.30 s: the arm stands about 0.07 s a chunk']
 
 

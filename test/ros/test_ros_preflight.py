@@ -56,6 +56,7 @@ def test_a_sound_set_up_has_no_fault_and_shows_the_whole_map(
     assert (status, found['worst'], found['counts']['FAULT']) == (0, 'OK', 0)
     assert 'a second' in said(found, 'OK', 'input state')[0]
     assert any('joint_1' in line for line in said(found, 'OK', 'worker'))
+    assert said(found, 'OK', 'pace')[0].startswith('chunk 0.80 s, answers ')
     assert 'bytes' in said(found, 'OK', 'observation')[0]
     assert arm.commands == [], 'nothing is commanded'
 
