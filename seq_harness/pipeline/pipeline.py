@@ -174,6 +174,9 @@ class Pipeline:
             raise AnswerRefused(
                 f"the policy's answer to the warm-up would be refused of any act: {error}"
             ) from error
+        executed = self._settings['ask_rows']
+        if self._settings['asking'] == RTC and 0 < len(chunk.rows) <= executed:
+            raise AnswerRefused(_no_rows_left(executed, len(chunk.rows)))
         if not chunk.rows and chunk.end_reason is None:
             raise AnswerRefused(
                 'the policy answered no rows to the warm-up, and an episode would starve: answer '
@@ -289,10 +292,20 @@ class Pipeline:
                 f"asking 'rtc' sends the policy rows of its own; {list(self.layers.irreversible)} "
                 'cannot be undone: leave them out, or choose another way of asking'
             )
+        rows, executed = self._playing.mode.horizon.rows, self._settings['ask_rows']
+        if rows is not None and executed >= rows:
+            raise DeclarationRefused(_no_rows_left(executed, rows))
         try:
             self._splitter.joined([])
         except ColumnsRefused as error:
             raise DeclarationRefused(f"asking 'rtc' sends whole rows: {error}") from error
+
+
+def _no_rows_left(executed: int, rows: int) -> str:
+    return (
+        f"asking 'rtc' takes delay <= horizon - executed: of a chunk of {rows} rows none is left "
+        f'to go on from after ask_rows, {executed}; set ask_rows to at most {rows - 1}'
+    )
 
 
 def _told(io: str | None) -> str:

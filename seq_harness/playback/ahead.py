@@ -20,6 +20,8 @@ class Ahead:
     """How many of them are expected to be executed before the answer is there."""
     executed_rows: int
     """How many rows of the current chunk lie before row 0 of the new one."""
+    short: bool = False
+    """Whether more rows are expected to be executed meanwhile than are left."""
 
 
 class LookAhead:
@@ -60,7 +62,7 @@ class LookAhead:
         prefix = tuple(self._commands(plan, instant) for instant in instants)
         delay = len(prefix) if expected_ns is None else -(-expected_ns // self._period_ns)
         executed = plan.next_row - (1 if emitted else 0)
-        return Ahead(prefix, min(delay, len(prefix)), executed)
+        return Ahead(prefix, min(delay, len(prefix)), executed, delay > len(prefix))
 
     def _commands(self, plan: Plan, instant: int) -> Commands:
         row: dict[str, Any] = {}

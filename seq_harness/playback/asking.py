@@ -131,10 +131,21 @@ class Every(Drain):
 
 
 class Reached(Every):
-    """Ask once `rows` rows of a chunk are over, played or passed, as real-time chunking does."""
+    """
+    Ask once `rows` rows of a chunk are over, played or passed, as real-time chunking does.
+
+    Sooner where answers take so long that else fewer rows would be left than are executed
+    meanwhile: delay <= horizon - executed.
+    """
 
     def due_ns(self, plan: Plan) -> int:
-        return _due_when_held(plan, plan.chunk_rows - self._rows)
+        return _due_when_held(plan, max(plan.chunk_rows - self._rows, self._delay_rows(plan)))
+
+    def _delay_rows(self, plan: Plan) -> int:
+        expected_ns = self.expected_ns()
+        if expected_ns is None or not plan.chunk_ns:
+            return 0
+        return min(-(-expected_ns * plan.chunk_rows // plan.chunk_ns), plan.chunk_rows - 1)
 
 
 def _due_when_held(plan: Plan, held: int) -> int:

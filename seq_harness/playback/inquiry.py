@@ -104,6 +104,7 @@ class Inquiry:
             self.at_ns = t + POLL_NS
             return
         self._statistics.note_ask(delay_ns)
+        self._statistics.short_plans += ahead is not None and ahead.short
         self.may_ask = True
         self.at_ns = None
         age_ns = self._expiry.age_ns(observation, t)

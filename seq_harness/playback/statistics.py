@@ -107,6 +107,8 @@ class Statistics:
     last_refusal: str = ''
     guarded: Counter[str] = field(default_factory=Counter)
     """Values that the guard changed, by cause and what was done."""
+    short_plans: int = 0
+    """Asks at which fewer rows were left than are expected to be executed meanwhile."""
     late_answers: int = 0
     """Answers during which more rows were consumed than the policy was told to expect."""
     starved_ns: int = 0
@@ -158,6 +160,7 @@ class Statistics:
                 'abandoned': self.abandoned,
                 'expired': self.expired_observations,
                 'late': self.late_answers,
+                'short': self.short_plans,
             },
             'rows': {
                 'scheduled': self.scheduled,

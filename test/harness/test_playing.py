@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.contract import Actions, WorkerDeclaration
-from seq_harness.pipeline import DeclarationRefused, Pipeline
+from seq_harness.pipeline import AnswerRefused, DeclarationRefused, Pipeline
 from seq_harness.pipeline.playing import Playing
 from seq_harness.playback.horizon import Horizon
 from seq_harness.playback.uplink import ActAbandoned, Step
@@ -180,6 +180,20 @@ def test_a_plan_is_sent_only_to_a_policy_that_takes_one() -> None:
         Pipeline(settings, WorkerDeclaration(instance='one', actions=Actions(hz=10)))
     taking = WorkerDeclaration(instance='one', actions=Actions(hz=10), rtc=True)
     assert Pipeline(settings, taking).period_ns == 100 * MS
+
+
+@pytest.mark.parametrize('rows', [8, 7])
+def test_rtc_that_leaves_no_row_of_a_chunk_to_go_on_from_is_refused(rows: int) -> None:
+    declared = WorkerDeclaration(
+        instance='one', actions=Actions(hz=10, open_loop_horizon=rows), rtc=True
+    )
+    with pytest.raises(DeclarationRefused, match=f'set ask_rows to at most {rows - 1}'):
+        Pipeline(settings_of(asking='rtc', ask_rows=8), declared)
+    plain = WorkerDeclaration(instance='one', actions=Actions(hz=10), rtc=True)
+    pipeline = Pipeline(settings_of(asking='rtc', ask_rows=8), plain)
+    with pytest.raises(AnswerRefused, match='delay <= horizon - executed'):
+        pipeline.check_answer([[0.0, 0.0]] * rows)
+    assert pipeline.check_answer([[0.0, 0.0]] * 9) == ''
 
 
 def test_a_plan_that_lacks_a_column_is_refused() -> None:

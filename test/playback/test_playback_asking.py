@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from seq_harness.playback.ahead import LookAhead
@@ -12,7 +14,7 @@ from seq_harness.playback.delays import Delays
 from seq_harness.playback.kinds import Delta, KindRefused, Kinds, Velocity
 from seq_harness.playback.modes import Mode
 from seq_harness.playback.plan import Plan
-from support.modes import MODES, player_in, run, ScriptUplink
+from support.modes import chunk_of, MODES, player_in, run, ScriptUplink
 from support.uplinks import MS, S
 
 
@@ -101,6 +103,26 @@ def test_g27_rtc_skips_what_was_consumed_and_blends_what_came_later_than_told() 
     assert [float(row['arm'][0]) for row in told[0].prefix] == [3, 4, 5, 6, 7]
     assert [ahead.delay_rows for ahead in told[:3]] == [5, 2, 2]
     assert player.statistics.late_answers == 1
+
+
+@pytest.mark.parametrize(
+    ('delay_ms', 'executed', 'short'), [(50, 5, False), (250, 4, False), (750, None, True)]
+)
+def test_rtc_asks_so_soon_that_the_delay_fits_what_is_left_of_the_horizon(
+    delay_ms: int, executed: int | None, short: bool
+) -> None:
+    uplink = ScriptUplink([delay_ms * MS], chunk_of, inline=False)
+    player = player_in(replace(MODES['rtc'], every_rows=6), uplink)
+    t = 0
+    while len(uplink.aheads) < 8 and t < 20 * S:
+        uplink.show(t)
+        _, resume = player({}, t)
+        t = min(resume, uplink.pending[0]) if uplink.pending else resume
+    told = [ahead for ahead in uplink.aheads[2:] if ahead]
+    # The row of the round that asks is the first of those that will still be executed.
+    assert executed is None or {ahead.executed_rows for ahead in told} == {executed}
+    assert all(ahead.delay_rows <= 8 - ahead.executed_rows for ahead in told)
+    assert (player.statistics.short_plans > 0) is short
 
 
 def test_a_policy_that_keeps_to_the_prefix_joins_without_a_step() -> None:

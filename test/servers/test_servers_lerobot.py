@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 import shutil
 import subprocess
+import time
 from typing import Any
 
 from client.robot import Robot
@@ -187,6 +188,41 @@ def test_the_rows_of_a_plan_are_gone_on_from_in_the_robots_units(flow: Path) -> 
     np.testing.assert_allclose(free, np.tile(MEAN + 1, (12, 1)), atol=1e-3)
     np.testing.assert_allclose(guided[:3], held[:3], atol=0.3)
     np.testing.assert_allclose(guided[8:], free[8:], atol=1e-3)
+
+
+def test_how_a_plan_is_gone_on_from_is_set_for_the_worker_and_by_each_act(flow: Path) -> None:
+    state = {'state': MEAN + 1, 'prompt': 'go'}
+    held = np.tile(MEAN - 1, (8, 1)).astype(np.float32)
+    plan = {'prefix': held, 'delay_rows': 2, 'executed_rows': 4}
+    given = ['rtc_schedule=ZEROS', 'rtc_execution_horizon=6', 'simulated_latency_s=0.3']
+    settings = [word for value in given for word in ('--set', value)]
+    with serving('servers.tiny_flow:Flow', '--set', f'source={flow}', *settings) as (client, told):
+        assert {name: param['default'] for name, param in told['params'].items()} == {
+            'rtc_schedule': 'ZEROS',
+            'rtc_max_guidance_weight': 10.0,
+            'rtc_execution_horizon': 6,
+            'simulated_latency_s': 0.3,
+        }
+        began = time.monotonic()
+        zeros = client.act(state, seed=1, plan=plan).outputs['actions']
+        assert time.monotonic() - began >= 0.3
+        quick = {'simulated_latency_s': 0.0}
+        ones = client.act(state, seed=1, plan=plan, params={'rtc_schedule': 'ONES', **quick})
+        faint = {'rtc_max_guidance_weight': 1e-6, **quick}
+        free = client.act(state, seed=1, plan=plan, params=faint).outputs['actions']
+        wrong = client.act(state, plan=plan, params={'rtc_schedule': 'SQUARE'})
+        late = client.act(state, plan={**plan, 'delay_rows': 9})
+    np.testing.assert_allclose(zeros[2:], np.tile(MEAN + 1, (10, 1)), atol=1e-3)
+    np.testing.assert_allclose(ones.outputs['actions'][:6], held[:6], atol=0.3)
+    np.testing.assert_allclose(ones.outputs['actions'][6:], zeros[6:], atol=1e-3)
+    np.testing.assert_allclose(free, np.tile(MEAN + 1, (12, 1)), atol=1e-3)
+    assert 'LINEAR' in wrong.body['detail']
+    assert '4 rows of a chunk of 12 were executed and 9 more' in late.body['detail']
+
+
+def test_settings_of_chunking_are_refused_for_a_policy_without_it(act: Path) -> None:
+    told = refused(f'lerobot:{act}', '--set', 'rtc_schedule=EXP')
+    assert 'a policy of type act has not' in told
 
 
 def test_a_prompt_is_needed_where_the_policy_reads_one(flow: Path) -> None:

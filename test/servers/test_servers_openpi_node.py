@@ -122,8 +122,7 @@ def test_openpi_columns_that_no_channel_takes_are_refused_naming_both(rig: Rig) 
 def test_openpi_rows_of_another_width_never_play(rig: Rig) -> None:
     with served(SCRIPT, '--width', '7', variables=OURS) as (_, port):
         rig.harness(url(port))
-        rig.begin()
-        assert 'rows of 6 columns were expected' in rig.ended()
+        assert 'rows of 6 columns were expected' in rig.failure()
     assert rig.setpoints == []
 
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+import time
 from typing import Any
 
 import numpy as np
 from seq_harness.contract import Actions, Camera, Observations, Stream
 from seq_harness.contract.camera import Codec, Filter, Fit
 from seq_harness.contract.errors import Rejected
-from seq_harness.contract.wire import KEY_OBSERVATIONS, PLAN_DELAY_ROWS, PLAN_PREFIX
+from seq_harness.contract.params import InferParam
+from seq_harness.contract.wire import (
+    KEY_OBSERVATIONS,
+    PLAN_DELAY_ROWS,
+    PLAN_EXECUTED_ROWS,
+    PLAN_PREFIX,
+)
 from seq_harness.worker.declaration import PolicyRefused
-from seq_harness.worker.policies.lerobot_model import Model, Prefix, Row, TASK
+from seq_harness.worker.policies.lerobot_model import Guidance, Model, Prefix, Row, SCHEDULES, TASK
 
 PREFIXES = ('observation.images.', 'observation.')
 """What LeRobot's keys begin with and ours do not."""
+
+SCHEDULE, WEIGHT = 'rtc_schedule', 'rtc_max_guidance_weight'
+HORIZON, LATENCY = 'rtc_execution_horizon', 'simulated_latency_s'
+"""The parameters of an act."""
 
 PROMPT = 'prompt'
 VISUAL = 'VISUAL'
@@ -47,6 +58,10 @@ class LeRobot:
         resize: Fit | None = None,
         filter: Filter | None = None,  # noqa: A002
         codec: Codec | None = None,
+        rtc_schedule: str | None = None,
+        rtc_max_guidance_weight: float | None = None,
+        rtc_execution_horizon: int | None = None,
+        simulated_latency_s: float = 0.0,
     ) -> None:
         """
         Take a folder, or a repository's name on the hub, and what its files do not say.
@@ -54,6 +69,10 @@ class LeRobot:
         `hz` is the rate of the training data, `columns` names its action's columns, `rows` play of
         an answer (the policy's own `n_action_steps`). `resize`, `filter` and `codec` are declared
         of every camera.
+
+        The others are the defaults of parameters that each act may set: those of real-time
+        chunking, for which the policy's own hold unless given, and how many seconds more an
+        answer is to take than it does.
         """
         self.columns = columns
         self.observations: Observations
@@ -67,7 +86,16 @@ class LeRobot:
         self._device = device
         self._revision = revision
         self._camera = {'resize': resize, 'filter': filter, 'codec': codec}
+        self.params: dict[str, InferParam] = {
+            LATENCY: InferParam(type='float', default=float(simulated_latency_s), min=0.0, max=60)
+        }
+        self._rtc = {
+            SCHEDULE: rtc_schedule,
+            WEIGHT: rtc_max_guidance_weight,
+            HORIZON: rtc_execution_horizon,
+        }
         self._keys: dict[str, str] = {}
+        self._answered = 0
         self._model: Model
 
     def load(self) -> None:
@@ -85,27 +113,60 @@ class LeRobot:
         self._model = Model(self._source, self._revision, self._device)
         self._keys = self._our_keys()
         self.observations = Observations(self._streams())
-        answered = len(self._tried())
+        answered = self._answered = len(self._tried())
         rows = int(self._rows or getattr(self._model.config, 'n_action_steps', None) or answered)
         self.actions = Actions(key='actions', hz=self._hz, open_loop_horizon=min(rows, answered))
         self.io = self._told(answered)
         if self._model.rtc:
+            self.params.update(self._rtc_params())
             self.infer = self._infer_with_plan
+        elif any(value is not None for value in self._rtc.values()):
+            raise PolicyRefused(
+                f'{", ".join(self._rtc)} are for real-time chunking, which a policy of type '
+                f'{self._model.config.type} has not: leave them out'
+            )
 
-    def _infer(self, inputs: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
+    def _infer(
+        self,
+        inputs: Mapping[str, Any],
+        seed: int | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Answer a chunk."""
         window, task = self._read(inputs[KEY_OBSERVATIONS])
-        return {'actions': self._model.chunk(window, task, seed)}
+        return self._late(self._model.chunk(window, task, seed), params)
 
     def _infer_with_plan(
         self,
         inputs: Mapping[str, Any],
         seed: int | None = None,
         plan: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Answer a chunk that goes on from the rows that will still be executed."""
         window, task = self._read(inputs[KEY_OBSERVATIONS])
-        return {'actions': self._model.chunk(window, task, seed, self._prefix(plan))}
+        rows = self._model.chunk(window, task, seed, self._prefix(plan, params or {}))
+        return self._late(rows, params)
+
+    def _late(self, rows: Row, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Hold an answer back for as long as a slower computer would need more."""
+        time.sleep((params or {}).get(LATENCY, 0.0))
+        return {'actions': rows}
+
+    def _rtc_params(self) -> dict[str, InferParam]:
+        """Declare the settings of real-time chunking, the policy's own where none were given."""
+        own = self._model.guidance
+        defaults = {SCHEDULE: own.schedule, WEIGHT: own.max_weight, HORIZON: own.execution_horizon}
+        given = {name: value for name, value in self._rtc.items() if value is not None}
+        told: dict[str, Any] = {**defaults, **given}
+        try:
+            return {
+                SCHEDULE: InferParam(type='str', default=told[SCHEDULE], choices=[*SCHEDULES]),
+                WEIGHT: InferParam(type='float', default=told[WEIGHT], min=1e-6, max=1e6),
+                HORIZON: InferParam(type='int', default=told[HORIZON], min=1),
+            }
+        except ValueError as error:
+            raise PolicyRefused(f'a setting of real-time chunking is wrong: {error}') from error
 
     def _our_keys(self) -> dict[str, str]:
         """Return the robot's key for each of LeRobot's."""
@@ -185,7 +246,7 @@ class LeRobot:
             features[feature] = value
         return features
 
-    def _prefix(self, plan: Mapping[str, Any] | None) -> Prefix | None:
+    def _prefix(self, plan: Mapping[str, Any] | None, params: Mapping[str, Any]) -> Prefix | None:
         """Return what a plan holds; one without rows is none."""
         if plan is None:
             return None
@@ -196,7 +257,21 @@ class LeRobot:
             raise Rejected(
                 f'the plan holds rows {list(rows.shape)}; [n, {self._model.width}] was expected'
             )
-        return Prefix(rows, int(plan[PLAN_DELAY_ROWS]))
+        delay, executed = int(plan[PLAN_DELAY_ROWS]), int(plan.get(PLAN_EXECUTED_ROWS, 0))
+        if delay > self._answered - executed:
+            raise Rejected(
+                f'the plan says that {executed} rows of a chunk of {self._answered} were executed '
+                f'and {delay} more will be before the answer is there; real-time chunking takes '
+                'delay <= horizon - executed',
+                hint='ask sooner (ask_rows), or have longer chunks or shorter answers',
+            )
+        own = self._model.guidance
+        guidance = Guidance(
+            params.get(SCHEDULE, own.schedule),
+            params.get(WEIGHT, own.max_weight),
+            params.get(HORIZON, own.execution_horizon),
+        )
+        return Prefix(rows, delay, guidance)
 
     def _told(self, answered: int) -> str:
         features = {**self._model.inputs}

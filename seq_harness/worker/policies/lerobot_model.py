@@ -35,7 +35,22 @@ REMEMBERING = frozenset({'diffusion', 'vqbet'})
 WITHOUT_CHUNKS = frozenset({'sac', 'tdmpc'})
 """Those that answer one row at a time."""
 
+SCHEDULES = ('ZEROS', 'ONES', 'LINEAR', 'EXP')
+"""LeRobot's schedules of real-time chunking."""
+
 Row = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """How strongly a chunk is held to the rows that it goes on from."""
+
+    schedule: str
+    """How the weight falls from row to row: one of `SCHEDULES`."""
+    max_weight: float
+    """The most that a step of the inference is turned towards them."""
+    execution_horizon: int
+    """The row from which on they weigh nothing; at least the delay."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class Prefix:
     """The rows that will still be executed [n, D], from the new chunk's first on."""
     delay_rows: int
     """How many of them are over once the chunk arrives."""
+    guidance: Guidance
 
 
 class Model:
@@ -157,12 +173,26 @@ class Model:
         return batch
 
     def _guided(self, still: Any, prefix: Prefix) -> dict[str, Any]:
+        self._guide(prefix.guidance)
         most = getattr(self.config, 'chunk_size', still.shape[1])
         return {
             'prev_chunk_left_over': still[:, :most],
             'inference_delay': prefix.delay_rows,
-            'execution_horizon': max(self.config.rtc_config.execution_horizon, prefix.delay_rows),
+            'execution_horizon': max(prefix.guidance.execution_horizon, prefix.delay_rows),
         }
+
+    @property
+    def guidance(self) -> Guidance:
+        """Return what the policy's own configuration says of real-time chunking."""
+        of = self.config.rtc_config
+        schedule = str(of.prefix_attention_schedule.value)
+        return Guidance(schedule, float(of.max_guidance_weight), int(of.execution_horizon))
+
+    def _guide(self, guidance: Guidance) -> None:
+        """Let the next inference go by these settings; LeRobot reads them at each of its steps."""
+        of = self.config.rtc_config
+        of.prefix_attention_schedule = type(of.prefix_attention_schedule)(guidance.schedule)
+        of.max_guidance_weight = guidance.max_weight
 
     def _check_config(self) -> None:
         config = self.config
