@@ -20,6 +20,7 @@ from seq_harness.cli.children import ChildFailed, Children
 from seq_harness.cli.files import readable, writable
 from seq_harness.cli.live import Live, table
 from seq_harness.cli.report import reported
+from seq_harness.ros.signals import ending_signals, ignore_signals
 
 REACH = ['seq_harness.worker.policies.reach:Reach']
 HOLD = ['seq_harness.worker.policies.hold:Hold', '--set', 'joints=0']
@@ -47,7 +48,7 @@ class Interrupted(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; 0 only if the targets were reached, or the bag played through."""
     arguments = _parser().parse_args(argv)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         signal.signal(number, _interrupt)
     with tempfile.TemporaryDirectory(prefix='seq-harness-demo-') as logs:
         try:
@@ -93,6 +94,8 @@ def _seconds(text: str) -> float:
 
 
 def _interrupt(number: int, frame: Any) -> None:
+    # The children end in good order, whatever else comes.
+    ignore_signals()
     raise Interrupted
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import TextIO
 
 from seq_harness.cli.needs import missing
+from seq_harness.ros.signals import ending_signals, ignore_signals
 
 # name: (module of this package, one line for people)
 COMMANDS = {
@@ -49,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f'seq-harness: expected a command ({known}), got {name!r}', file=sys.stderr)
         return 2
     # Until the command takes the signals over, one ends it without a trace.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         signal.signal(number, _leave)
     try:
         command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
@@ -79,6 +80,7 @@ def _unread() -> bool:
 
 
 def _leave(number: int, frame: object) -> None:
+    ignore_signals()
     raise SystemExit(0)
 
 

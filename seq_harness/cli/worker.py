@@ -13,13 +13,13 @@ import json
 import logging
 import os
 from pathlib import Path
-import signal
 import ssl
 import sys
 from typing import Any, TextIO
 
 from seq_harness.contract.errors import TransportError
 from seq_harness.contract.wire import FORMAT_CALL
+from seq_harness.ros.signals import ending_signals
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.memory import keep_large_blocks
 from seq_harness.worker.policies.lerobot import LeRobot
@@ -97,7 +97,7 @@ async def _until_signalled(
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ending_signals():
         loop.add_signal_handler(number, stop.set)
     await serve(worker, access, options.host, options.port, announce, stop)
 

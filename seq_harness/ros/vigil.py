@@ -15,6 +15,12 @@ IDLE_LOOK_NS = 100_000_000
 GONE_NS = 1_000_000_000
 """A harness that moves nothing is gone after a silence of so long; nothing hangs on it."""
 
+ENDED_NS, ZEROED_NS = 5_000_000_000, 60_000_000_000
+"""A watchdog that nobody looks after is needed for so long after its harness ended, or it did."""
+
+FROZEN_NS = 1_000_000_000
+"""Two looks that lie further apart had a freeze of this process between them."""
+
 
 def silence_s(period_s: float) -> float:
     """Return how long nothing may be heard of a harness whose rows last so long."""
@@ -46,9 +52,10 @@ class Vigil:
         self._look_ns = look_ns
         self._timeout_s = timeout_s
         self._looked_ns: int | None = None
-        self._silent_ns = 0
+        self._silent_ns = 0  # of what counts against the harness
+        self._quiet_ns = 0  # since the last beat
+        self._held_ns = 0  # since the hold began
         self._beat: Beat | None = None
-        self._text = ''
         self.held: Beat | None = None
         """The last beat of the harness that fell silent, while its channels are kept at zero."""
 
@@ -87,30 +94,35 @@ class Vigil:
             return self._look_ns
         return self._patience_ns if beat is not None and beat.moving else IDLE_LOOK_NS
 
-    def heard(self, text: str, now_ns: int) -> None:
-        """
-        Take a beat that came now, on the steady clock; one of a new episode ends what is held.
+    @property
+    def over(self) -> str:
+        """Say why a watchdog that nobody looks after is needed no more; empty while it may be."""
+        beat = self._beat
+        if beat is not None and beat.ends and self._quiet_ns >= ENDED_NS:
+            return f'its harness ended {ENDED_NS / 1e9:g} s ago'
+        if self.held is not None and self._held_ns >= ZEROED_NS:
+            return f'the channels have been zero for {ZEROED_NS / 1e9:g} s'
+        return ''
 
-        Raises
-        ------
-        BeatRefused
-            It cannot be read, and counts for nothing.
-
-        """
-        if text != self._text:
-            self._beat, self._text = Beat.read(text), text
-            if self.held is not None and self._beat.moving and not _same(self._beat, self.held):
-                self.held = None
-        self._silent_ns, self._looked_ns = 0, now_ns
+    def heard(self, beat: Beat, now_ns: int) -> None:
+        """Take a beat that came now, on the steady clock; one of a new episode ends the hold."""
+        self._beat = beat
+        if self.held is not None and beat.moving and not _same(beat, self.held):
+            self.held = None
+        self._silent_ns = self._quiet_ns = 0
+        self._looked_ns = now_ns
 
     def look(self, now_ns: int) -> Watch:
         """Count the silence until now, on the steady clock, and return what is to be done."""
-        if self._looked_ns is not None:
-            self._silent_ns += min(now_ns - self._looked_ns, self._patience_ns)
+        passed_ns = 0 if self._looked_ns is None else now_ns - self._looked_ns
         self._looked_ns = now_ns
+        self._silent_ns += min(passed_ns, self._patience_ns)
+        ran_ns = min(passed_ns, FROZEN_NS)
+        self._quiet_ns += ran_ns
+        self._held_ns += ran_ns
         beat = self._beat
         if beat is not None and beat.moving and self._late and self.held is None:
-            self.held = beat
+            self.held, self._held_ns = beat, 0
         return self.state
 
     def release(self) -> bool:
@@ -118,7 +130,7 @@ class Vigil:
         held, self.held = self.held, None
         # What it said last is forgotten: its silence goes on and must not count again.
         if held is not None and self._beat == held:
-            self._beat, self._text = None, ''
+            self._beat = None
         return held is not None
 
     @property

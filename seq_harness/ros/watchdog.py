@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+import signal
 import sys
 import time
 from typing import Any
@@ -12,12 +13,11 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from seq_harness.ros.beats import Beat, BEAT_QOS, BeatRefused, HEARTBEAT, STANDING, Standing
-from seq_harness.ros.message_types import TypeMissing
 from seq_harness.ros.parameters import declare
 from seq_harness.ros.process import Process
 from seq_harness.ros.scheduling import request_fifo
 from seq_harness.ros.vigil import Vigil, Watch
-from seq_harness.ros.zeroing import Zeroing
+from seq_harness.ros.zeroing import Zeroing, ZeroRefused
 from seq_harness.settings.parameter import Kind, Parameter, SettingsError
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -77,8 +77,15 @@ class Watchdog(Node):
         self._rt_priority: int = given['rt_priority']
         self._vigil = Vigil(round(LOOK_S * 1e9), given['timeout_s'])
         self._zeroing = Zeroing(self)
+        self._heard: tuple[str, Beat] | None = None  # the newest that could be read
         self._prepared: Beat | None = None  # whose channels are open
-        self._trouble = ''  # why they are not
+        self._trouble = ''  # what is wrong with what came last
+        self._refused = ''  # what was said of it
+        self._abandoned = ''  # what was said of who looks after this process
+        self.abandoned: Callable[[], str] = lambda: ''
+        """Why nobody looks after this process any more; set by its own main."""
+        self.finish: Callable[[str], None] = lambda reason: None
+        """Ends the process, likewise."""
         self._was = Watch.WAITING
         self._zeroed_ns = 0
         self._scheduling: str | None = None
@@ -93,15 +100,29 @@ class Watchdog(Node):
 
     def _on_beat(self, message: String) -> None:
         try:
-            self._vigil.heard(message.data, time.monotonic_ns())
-        except BeatRefused as error:
-            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            beat = self._read(message.data)
+            if beat != self._prepared:
+                self._prepare(beat)
+        except (BeatRefused, ZeroRefused) as error:
+            self._refuse(str(error))
             return
-        beat = self._vigil.beat
-        if beat is not self._prepared and beat is not None:
-            self._prepare(beat)
+        self._trouble = ''
+        self._vigil.heard(beat, time.monotonic_ns())
         self._look_later()
         self._note()
+
+    def _read(self, text: str) -> Beat:
+        """Read a beat; each is heard many times."""
+        if self._heard is None or text != self._heard[0]:
+            self._heard = text, Beat.read(text)
+        return self._heard[1]
+
+    def _refuse(self, text: str) -> None:
+        """Say once what is no beat, or none that can be served; it counts for nothing."""
+        if text != self._refused:
+            self._refused = text
+            self.get_logger().error(text, throttle_duration_sec=1.0)
+        self._trouble = text
 
     def _look_later(self) -> None:
         """Look again when silence may have lasted too long, counted from now."""
@@ -111,13 +132,9 @@ class Watchdog(Node):
     def _prepare(self, beat: Beat) -> None:
         held = self._vigil.held
         kept = () if held is None else held.channels
-        try:
-            self._zeroing.prepare((*beat.channels, *kept), beat.period_s)
-        except TypeMissing as error:
-            self._trouble = str(error)
-            self.get_logger().error(self._trouble, throttle_duration_sec=10.0)
-            return
-        self._trouble, self._prepared = '', beat
+        self._prepared = None
+        self._zeroing.prepare((*beat.channels, *kept), beat.period_s)
+        self._prepared = beat
         self._tell()
 
     def _look(self) -> None:
@@ -128,6 +145,17 @@ class Watchdog(Node):
             self._zero(now_ns)
         self._look_later()
         self._note()
+        self._look_after()
+
+    def _look_after(self) -> None:
+        """End once nobody looks after this process, and its harness needs it no more."""
+        abandoned, over = self.abandoned(), self._vigil.over
+        if abandoned and abandoned != self._abandoned:
+            self._abandoned = abandoned
+            self.get_logger().warning(f'nobody looks after this watchdog ({abandoned}): it stays')
+        if abandoned and over:
+            self.get_logger().info(f'the watchdog ends: {over}')
+            self.finish(over)
 
     def _zero(self, now_ns: int) -> None:
         held = self._vigil.held
@@ -177,8 +205,6 @@ class Watchdog(Node):
     def _told(self) -> str:
         """Say what it does, for people."""
         held, silent = self._vigil.held, f'nothing was heard for {self._vigil.silent_s:.2f} s'
-        if self._trouble:
-            return f'{self._harness} cannot be watched: {self._trouble}'
         if held is not None:
             topics = ', '.join(sorted(channel.topic for channel in held.channels)) or 'no topic'
             back = silent if self._vigil.silent_s > LOOK_S * 10 else 'it is heard again'
@@ -186,6 +212,8 @@ class Watchdog(Node):
                 f'{self._harness} fell silent during episode {held.episode} ({back}): zero goes '
                 f'to {topics} until a new episode starts, or ~/release is called'
             )
+        if self._trouble:
+            return f'{self._harness} cannot be watched: {self._trouble}'
         return {
             Watch.WAITING: f'{self._harness} was not heard yet',
             Watch.WATCHING: f'{self._harness} is heard',
@@ -214,14 +242,16 @@ class Watchdog(Node):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the node until a signal; 0 after a wanted stop, 2 for wrong parameters."""
-    process = Process(argv)
+    """Run the node until a signal or its end; 0 after a wanted stop, 2 for wrong parameters."""
+    process = Process(argv, endures=[signal.SIGHUP])
     try:
         node = Watchdog()
     except SettingsError as error:
         print(f'watchdog: {error}', file=sys.stderr)
         process.close()
         return 2
+    node.abandoned = lambda: process.abandoned
+    node.finish = lambda reason: process.finish(reason, 0)
     status = process.run(node, lambda reason: None)
     node.destroy_node()
     process.close()

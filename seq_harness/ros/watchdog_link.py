@@ -61,6 +61,7 @@ class WatchdogLink:
             if item.kind in RATES
         )
         self._heard: dict[str, tuple[int, Standing]] = {}
+        self._refused = ''  # what was said last of what is no standing
         self._beaten_ns = now_ns()  # written by the executor's thread, read by any
         self._timeout_ns = round(silence_s(period_s) * 1e9)  # likewise
         self._missed = False  # set where it beats, cleared where episodes open
@@ -84,10 +85,13 @@ class WatchdogLink:
             return
         if not same:
             self._said = episode, moving
-            beat = Beat(self._instance, episode, moving, self._period_s, self._channels)
-            self._message = String(data=beat.text())
+            self._message = self._beat(episode, moving)
         self._beats.publish(self._message)
         self._beaten_ns = now_ns
+
+    def _beat(self, episode: int, moving: bool, ends: bool = False) -> String:
+        beat = Beat(self._instance, episode, moving, self._period_s, self._channels, ends)
+        return String(data=beat.text())
 
     @property
     def overdue(self) -> bool:
@@ -126,7 +130,9 @@ class WatchdogLink:
         return self.refusal()
 
     def close(self) -> None:
-        """Say no more, once what was said last has arrived."""
+        """Say the last word, unless something may still move; return once it has arrived."""
+        if self._said is not None and not self._said[1]:
+            self._beats.publish(self._beat(*self._said, ends=True))
         self._beats.wait_for_all_acked(ARRIVES_WITHIN)
         self._node.destroy_subscription(self._standings)
         self._node.destroy_publisher(self._beats)
@@ -135,7 +141,9 @@ class WatchdogLink:
         try:
             standing = Standing.read(message.data)
         except BeatRefused as error:
-            self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            if str(error) != self._refused:
+                self._refused = str(error)
+                self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
             return
         self._heard[standing.name] = self._now_ns(), standing
         watching = self._watching()

@@ -9,8 +9,12 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from seq_harness.messages.commands import COMMANDS, encoder
 from seq_harness.ros.beats import Watched, zeros
-from seq_harness.ros.message_types import message_class
+from seq_harness.ros.message_types import message_class, TypeMissing
 from seq_harness.ros.topics import RCLPY, SETPOINT_QOS
+
+
+class ZeroRefused(ValueError):
+    """A channel that no zero can be sent to; names it and why."""
 
 
 class Zeroing:
@@ -37,28 +41,42 @@ class Zeroing:
 
         Raises
         ------
-        TypeMissing
-            The message of a channel's type is not installed.
+        ZeroRefused
+            A channel cannot be zeroed: its message is not installed, or takes no such zero, or
+            the middleware refuses it.
 
         """
         wanted = set(channels)
+        made = {channel: self._made(channel, period_s) for channel in wanted - set(self._open)}
         for channel in set(self._open) - wanted:
             publisher, _ = self._open.pop(channel)
             del self._endpoints[channel]
             self._node.destroy_publisher(publisher)
-        for channel in wanted - set(self._open):
+        for channel, (kind, message) in made.items():
             before = set(self._of(channel.topic))
-            kind = message_class(COMMANDS[channel.type].message)
-            publisher = self._node.create_publisher(kind, channel.topic, SETPOINT_QOS)
-            encode = encoder(channel, round(period_s * 1e9), RCLPY, self._stamp)
-            self._open[channel] = publisher, _zero(encode, channel)
+            try:
+                publisher = self._node.create_publisher(kind, channel.topic, SETPOINT_QOS)
+            except RuntimeError as error:
+                raise ZeroRefused(f'{channel.topic} cannot be published on: {error}') from error
+            self._open[channel] = publisher, message
             self._endpoints[channel] = tuple(set(self._of(channel.topic)) - before)
 
     def publish(self, channels: Iterable[Watched]) -> None:
-        """Send each of these channels its zero; all of them are open."""
+        """Send each of these channels that is open its zero."""
         for channel in channels:
-            publisher, message = self._open[channel]
-            publisher.publish(message())
+            if channel in self._open:
+                publisher, message = self._open[channel]
+                publisher.publish(message())
+
+    def _made(self, channel: Watched, period_s: float) -> tuple[Any, Callable[[], Any]]:
+        """Return the class of a channel's messages, and what makes its zero; it was tried."""
+        try:
+            kind = message_class(COMMANDS[channel.type].message)
+            encode = encoder(channel, round(period_s * 1e9), RCLPY, self._stamp)
+            encode(zeros(channel))
+        except (TypeMissing, ValueError) as error:
+            raise ZeroRefused(f'{channel.topic} ({channel.type}): {error}') from error
+        return kind, lambda: encode(zeros(channel))
 
     def _of(self, topic: str) -> list[str]:
         """List the publishers of this node on a topic."""
@@ -71,7 +89,3 @@ class Zeroing:
 
     def _stamp(self) -> Any:
         return self._node.get_clock().now().to_msg()
-
-
-def _zero(encode: Callable[[Any], Any], channel: Watched) -> Callable[[], Any]:
-    return lambda: encode(zeros(channel))
