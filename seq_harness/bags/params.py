@@ -49,21 +49,44 @@ def read_file(path: Path, node: str = 'harness') -> dict[str, Any]:
         It cannot be read.
 
     """
+    held = sections(path)
+    values: dict[str, Any] = {}
+    for name, said in held.items():
+        if name.rpartition('/')[2] in (node, '*', '**'):
+            values.update(said)
+    if not values:
+        raise SettingsError(
+            f'{path} holds no ros__parameters for {node}; it holds entries for {sorted(held)}'
+        )
+    return values
+
+
+def sections(path: Path) -> dict[str, dict[str, Any]]:
+    """
+    Return the parameters of each section of a ROS 2 parameter file, by the nodes it is for.
+
+    Raises
+    ------
+    SettingsError
+        It is no YAML.
+    OSError
+        It cannot be read.
+
+    """
     try:
         held = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise SettingsError(f'{path} is no YAML: {error}') from error
-    names = held if isinstance(held, Mapping) else {}
-    values: dict[str, Any] = {}
-    for name, entry in names.items():
-        said = entry.get('ros__parameters') if isinstance(entry, Mapping) else None
-        if str(name).rpartition('/')[2] in (node, '*', '**') and isinstance(said, Mapping):
-            values.update(_flat(said, ''))
-    if not values:
-        raise SettingsError(
-            f'{path} holds no ros__parameters for {node}; it holds entries for {sorted(names)}'
-        )
-    return values
+    return dict(_sections(held, ''))
+
+
+def _sections(held: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Find the sections; a namespace may hold others."""
+    for name, entry in held.items() if isinstance(held, Mapping) else ():
+        if name == 'ros__parameters' and isinstance(entry, Mapping):
+            yield prefix, dict(_flat(entry, ''))
+        else:
+            yield from _sections(entry, f'{prefix}/{name}' if prefix else str(name))
 
 
 def value_of(text: str) -> Any:

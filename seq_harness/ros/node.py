@@ -21,9 +21,8 @@ from seq_harness.ros.diagnostics import array, Facts
 from seq_harness.ros.episode_log import EpisodeLog
 from seq_harness.ros.fault_log import FaultLog
 from seq_harness.ros.live_loop import LiveLoop
-from seq_harness.ros.overrides import refuse_lost_values
+from seq_harness.ros.overrides import read_given
 from seq_harness.ros.pacing import SimulatedPacer
-from seq_harness.ros.parameters import read_settings
 from seq_harness.ros.robot_description import bounded_by_description
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.safety_topics import subscribe_safety
@@ -71,8 +70,7 @@ class HarnessNode(LifecycleNode):
             automatically_declare_parameters_from_overrides=True,
             **kwargs,
         )
-        refuse_lost_values(self, arguments)
-        self.settings = read_settings(self)
+        self.settings = read_given(self, arguments)
         self._instruction: str = self.settings['instruction']
         self._connector = Connector(self.settings, self._say)
         self._parts = ExitStack()  # closes what configuring opened

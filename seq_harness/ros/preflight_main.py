@@ -11,8 +11,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from seq_harness.ros.findings import fault, Finding, Severity, table, worst
-from seq_harness.ros.overrides import refuse_lost_values
-from seq_harness.ros.parameters import read_settings
+from seq_harness.ros.overrides import read_given
 from seq_harness.ros.preflight import check
 from seq_harness.settings.parameters import SettingsError
 
@@ -47,8 +46,7 @@ def _findings(context: Context, arguments: Sequence[str], watch_s: float) -> lis
         said = ' '.join(str(error).split())
         return [fault('parameters', said, 'correct the parameter file, or the arguments')]
     try:
-        refuse_lost_values(node, given)
-        return check(node, read_settings(node), watch_s)
+        return check(node, read_given(node, given), watch_s)
     except SettingsError as error:
         return [fault('parameters', str(error), 'correct the parameter file')]
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -17,6 +18,13 @@ DEACTIVATE, CLEANUP = Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CL
 OK, WARN, ERROR = 0, 1, 2
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def streams_of_this_process() -> list[object]:
+    return [(os.fstat(fd).st_ino, os.get_blocking(fd)) for fd in (1, 2)]
+
+
 def bring_up(caller: Caller, harness: str) -> None:
     assert caller.change(harness, CONFIGURE)
     assert caller.change(harness, ACTIVATE)
@@ -25,8 +33,8 @@ def bring_up(caller: Caller, harness: str) -> None:
 def test_two_harnesses_in_namespaces_drive_their_own_arms_in_one_executor(
     composed: Composition, caller: Caller
 ) -> None:
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    interval = sys.getswitchinterval()
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    interval, streams = sys.getswitchinterval(), streams_of_this_process()
     left, right = composed.arm('left'), composed.arm('right')
     composed.harness('left')
     composed.harness('right')
@@ -41,8 +49,8 @@ def test_two_harnesses_in_namespaces_drive_their_own_arms_in_one_executor(
     assert caller.trigger('/left/harness/stop').success
     caller.until(lambda: left.episode.get('reason') == 'stop', 'the end of the left episode')
     assert right.episode['state'] == 'running'
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
-    assert sys.getswitchinterval() == interval
+    assert [signal.getsignal(number) for number in SIGNALS] == handlers
+    assert (sys.getswitchinterval(), streams_of_this_process()) == (interval, streams)
 
 
 def test_the_answer_to_a_start_says_that_nothing_watches_over_the_arm(
