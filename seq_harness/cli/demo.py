@@ -122,7 +122,7 @@ def _run(arguments: argparse.Namespace, logs: Path, record: Path | None) -> int:
             each = children.check
             if arguments.bag is None:
                 seen = 'the first frame and joint state'
-                watcher.wait(lambda: not watcher.figures['missing_inputs'], 20.0, seen, each)
+                watcher.wait(lambda: watcher.sees_all, 20.0, seen, each)
             refusal = watcher.call('start', each)
             if refusal:
                 raise ChildFailed(f'the start was refused: {refusal}')

@@ -26,7 +26,10 @@ def at(figures: Mapping[str, Any], path: str) -> Any:
 def shown(figures: Mapping[str, Any], path: str, form: str = '.1f') -> str:
     """Return the figure at a dotted path as text; a dash where there is none."""
     value = at(figures, path)
-    return '-' if value is None else format(value, form)
+    try:
+        return '-' if value is None else format(value, form)
+    except (ValueError, TypeError):
+        return '-'
 
 
 def line(figures: Mapping[str, Any]) -> str:
@@ -58,7 +61,8 @@ class Live:
 
     def show(self, figures: Mapping[str, Any]) -> None:
         """Show the newest figures."""
-        episode_s = at(figures, 'episode_s') or 0.0
+        episode_s = at(figures, 'episode_s')
+        episode_s = episode_s if isinstance(episode_s, (int, float)) else 0.0
         if self._bar is not None:
             # The deadline counts from when the inputs were there.
             self._bar.n = min(episode_s - (at(figures, 'waited_s') or 0.0), self._seconds)
@@ -102,7 +106,8 @@ def table(figures: Mapping[str, Any]) -> str:
         if any(value is not None for value in values):
             texts = '  '.join(_text(value) for value in values)
             lines.append(f'{title:<34}{texts} {unit}'.rstrip())
-    for cause, count in (at(figures, 'rows.dropped') or {}).items():
+    dropped = at(figures, 'rows.dropped')
+    for cause, count in dropped.items() if isinstance(dropped, Mapping) else ():
         lines.append(f'{f"  dropped: {cause}":<34}{count}')
     lines.append(f'{"setpoint thread":<34}{figures.get("scheduling", "-")}')
     return '\n'.join(lines)

@@ -47,7 +47,7 @@ class HardwareCheck:
                 )
             else:
                 yield ok(f'hardware {name}', f'{states} is published')
-            if float(given[THRESHOLD]) >= 0:
+            if _number(given[THRESHOLD]) >= 0:
                 yield ok(
                     f'hardware {name}',
                     f'it sends a command on {commands} only once that is further than '
@@ -63,7 +63,7 @@ def layers_by_topics(description: str) -> dict[str, Mapping[str, Any]]:
     """Return the parameters of each hardware layer that commands by topics, by its name."""
     try:
         root = ElementTree.fromstring(description)
-    except ElementTree.ParseError:
+    except (ElementTree.ParseError, ValueError, RecursionError):
         return {}
     found: dict[str, Mapping[str, Any]] = {}
     for system in root.iter('ros2_control'):
@@ -75,3 +75,10 @@ def layers_by_topics(description: str) -> dict[str, Mapping[str, Any]]:
         if STATES in given or 'topic_based' in plugin or 'topic_hardware' in plugin:
             found[system.get('name', '?')] = {**DEFAULTS, **given}
     return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float(DEFAULTS[THRESHOLD])

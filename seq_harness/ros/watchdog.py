@@ -46,6 +46,9 @@ TELL_S, DIAGNOSE_S = 0.1, 1.0
 LEAST_ZERO_S = 0.02
 """Zeros follow each other by a row period, and by no less."""
 
+QUIET_S = 10.0
+"""What comes and goes is said no more often."""
+
 LEVELS = {
     Watch.WAITING: DiagnosticStatus.OK,
     Watch.WATCHING: DiagnosticStatus.OK,
@@ -80,7 +83,6 @@ class Watchdog(Node):
         self._heard: tuple[str, Beat] | None = None  # the newest that could be read
         self._prepared: Beat | None = None  # whose channels are open
         self._trouble = ''  # what is wrong with what came last
-        self._refused = ''  # what was said of it
         self._abandoned = ''  # what was said of who looks after this process
         self.abandoned: Callable[[], str] = lambda: ''
         """Why nobody looks after this process any more; set by its own main."""
@@ -119,9 +121,8 @@ class Watchdog(Node):
 
     def _refuse(self, text: str) -> None:
         """Say once what is no beat, or none that can be served; it counts for nothing."""
-        if text != self._refused:
-            self._refused = text
-            self.get_logger().error(text, throttle_duration_sec=1.0)
+        if not self._trouble:
+            self.get_logger().error(text, throttle_duration_sec=QUIET_S)
         self._trouble = text
 
     def _look_later(self) -> None:

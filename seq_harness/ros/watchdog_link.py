@@ -32,6 +32,9 @@ MARGIN_S = 0.02
 ARRIVES_WITHIN = Duration(seconds=0.1)
 """How long closing waits for the last word to arrive."""
 
+QUIET_S = 10.0
+"""What is no watchdog's is said no more often."""
+
 LOST_S = 0.5
 """A watchdog that says nothing for so long is gone; it speaks five times in that time."""
 
@@ -61,7 +64,7 @@ class WatchdogLink:
             if item.kind in RATES
         )
         self._heard: dict[str, tuple[int, Standing]] = {}
-        self._refused = ''  # what was said last of what is no standing
+        self._refuses = False  # the last one was none, which was said
         self._beaten_ns = now_ns()  # written by the executor's thread, read by any
         self._timeout_ns = round(silence_s(period_s) * 1e9)  # likewise
         self._missed = False  # set where it beats, cleared where episodes open
@@ -141,10 +144,11 @@ class WatchdogLink:
         try:
             standing = Standing.read(message.data)
         except BeatRefused as error:
-            if str(error) != self._refused:
-                self._refused = str(error)
-                self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
+            if not self._refuses:
+                self._node.get_logger().warning(str(error), throttle_duration_sec=QUIET_S)
+            self._refuses = True
             return
+        self._refuses = False
         self._heard[standing.name] = self._now_ns(), standing
         watching = self._watching()
         if watching:

@@ -19,6 +19,9 @@ from std_srvs.srv import Trigger
 
 SPIN_S = 0.05
 
+SHAPES: dict[str, Any] = {'ready': False, 'state': '', 'reason': '', 'rows': {}, 'policy': {}}
+"""What the figures that are acted upon look like."""
+
 
 class WatchTimeout(TimeoutError):
     """What was waited for did not come; says what, and for how long."""
@@ -67,6 +70,11 @@ class Watcher:
         return bool(self.figures.get('ready'))
 
     @property
+    def sees_all(self) -> bool:
+        """Whether the harness has every input."""
+        return not self.figures.get('missing_inputs', True)
+
+    @property
     def reason(self) -> str:
         """Why the last episode ended; empty while one runs, or before the first."""
         return str(self.figures.get('reason', ''))
@@ -105,7 +113,9 @@ class Watcher:
         return '' if response.success else str(response.message)
 
     def _on_episode(self, message: String) -> None:
-        self.figures = {**json.loads(message.data), **self._arm}
+        figures = _read(message.data)
+        if figures is not None:
+            self.figures = {**figures, **self._arm}
 
     def _on_distance(self, message: Float64) -> None:
         self._arm['target_distance_m'] = round(message.data, 4)
@@ -114,3 +124,15 @@ class Watcher:
     def _on_reached(self, message: Int32) -> None:
         self._arm['targets_reached'] = message.data
         self.figures.update(self._arm)
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    """Return the figures of an episode; None for what is none, as anybody may publish there."""
+    try:
+        figures = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    whole = isinstance(figures, dict) and all(
+        isinstance(figures.get(name, empty), type(empty)) for name, empty in SHAPES.items()
+    )
+    return figures if whole else None

@@ -104,6 +104,23 @@ def test_a_flood_that_nobody_reads_is_counted_and_said_where_it_is_missing() -> 
     assert int(lost) > 0
 
 
+def test_a_writer_that_stands_holds_up_nobody() -> None:
+    body = """
+import pathlib, signal
+children = pathlib.Path(f'/proc/{os.getpid()}/task/{os.getpid()}/children')
+(writer,) = map(int, children.read_text().split())
+os.kill(writer, signal.SIGSTOP)
+try:
+    while True:
+        os.write(1, b'x' * 4096)
+except BlockingIOError:
+    pass
+os.kill(writer, signal.SIGKILL)
+console.close()
+"""
+    subprocess.run(script(body), stdout=subprocess.DEVNULL, timeout=PATIENCE_S, check=True)
+
+
 def test_closing_waits_for_no_reader() -> None:
     with FullPipe() as pipe:
         body = "os.write(1, b'line\\n'); console.close(); print('x' * 100_000)"

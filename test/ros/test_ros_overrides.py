@@ -230,7 +230,11 @@ def test_g50_the_node_and_preflight_refuse_such_a_file(tmp_path: Path) -> None:
     seq_harness = [sys.executable, '-m', 'seq_harness.cli.main']
     for command in (['harness', '--ros-args', *base, *lab], ['preflight', *base, '--', *lab]):
         done = subprocess.run(
-            [*seq_harness, *command], capture_output=True, text=True, timeout=60, check=False
+            [*seq_harness, *command],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 2
         said = ' '.join((done.stdout + done.stderr).split())
