@@ -22,6 +22,9 @@ from seq_harness.settings.input_types import COMPRESSED_IMAGE
 
 Pixels: TypeAlias = npt.NDArray[Any]
 
+COLOURS = 3
+"""Of a frame [H, W, 3]: red, green and blue."""
+
 
 class ObservationRefused(ValueError):
     """An input does not give what the policy declares; names both sides."""
@@ -116,6 +119,8 @@ def _read(reader: Reader, sample: Sample) -> Any:
     except ImageRefused as error:
         sample.retract(sample)
         raise ObservationRefused(f'the input {reader.input!r} does not decode: {error}') from error
+    except (ObservationRefused, OSError, ValueError, TypeError) as error:
+        raise ObservationRefused(f'the input {reader.input!r}: {error}') from error
 
 
 def _reader(item: InputSettings, camera: Camera | None) -> Reader:
@@ -163,11 +168,17 @@ def frame_of(pixels: Pixels, camera: Camera | None, topic: str) -> Pixels | byte
     Raises
     ------
     ObservationRefused
-        The frame has another size and the declaration does not say how to fit it.
+        The frame has another size and the declaration does not say how to fit it, or it holds no
+        colours.
 
     """
     if camera is None:
         return _frozen(pixels)
+    if pixels.dtype != np.uint8 or pixels.shape[2:] != (COLOURS,):
+        raise ObservationRefused(
+            f'{topic} gives frames of {pixels.dtype} {list(pixels.shape)}, such as depth; the '
+            'policy reads colours of 8 bits: set its topic to that of a colour camera'
+        )
     if pixels.shape[:2] != (camera.height, camera.width):
         if camera.resize is None or camera.filter is None:
             raise ObservationRefused(

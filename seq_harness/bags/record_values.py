@@ -13,6 +13,7 @@ from seq_harness.bags import record_format
 from seq_harness.bags.records import BagError
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.inputs import Sample, Still
+from seq_harness.observation import ObservationRefused
 from seq_harness.playback.chunk import Chunk, ChunkRefused, Row
 from seq_harness.playback.uplink import ActAbandoned, PolicyError, Retired, StateLost, WorkerLost
 from seq_harness.settings import Settings
@@ -32,7 +33,8 @@ OTHER = '$other'
 _SETTINGS = TypeAdapter(Settings)
 
 _ERRORS: Mapping[str, type[Exception]] = {
-    kind.__name__: kind for kind in (ActAbandoned, PolicyError, Retired, StateLost, WorkerLost)
+    kind.__name__: kind
+    for kind in (ActAbandoned, ObservationRefused, PolicyError, Retired, StateLost, WorkerLost)
 }
 
 

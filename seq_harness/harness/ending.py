@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from seq_harness.inputs import InputChanged
+from seq_harness.observation import ObservationRefused
 from seq_harness.playback.chunk import ChunkRefused
 from seq_harness.playback.uplink import PolicyError, StateLost, WorkerLost
 
@@ -20,5 +22,9 @@ def reason_of(error: Exception) -> str:
         return f'policy_error: {error}'
     if isinstance(error, ChunkRefused):
         return f'guard: {error}'
+    if isinstance(error, InputChanged):
+        return f'input_changed: {error}'
+    if isinstance(error, ObservationRefused):
+        return f'input_refused: {error}'
     logger.error('a round failed', exc_info=error)
     return f'exception: {type(error).__name__}: {error}'

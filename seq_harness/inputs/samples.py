@@ -12,6 +12,10 @@ def _keep(sample: Sample) -> None:
     """Take nothing back: numbers and words are read at their arrival."""
 
 
+class InputChanged(ValueError):
+    """An input is no longer what it was as the episode began; names it, and both."""
+
+
 @dataclass(frozen=True)
 class Still:
     """Since when the numbers that come together have been the same to the bit."""

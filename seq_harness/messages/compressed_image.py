@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 import io
 import struct
@@ -22,6 +23,7 @@ MAX_SIDE = 8192
 _JPEG_START, _JPEG_END = b'\xff\xd8\xff', b'\xff\xd9'
 _PNG_START, _PNG_HEADER = b'\x89PNG\r\n\x1a\n', b'IHDR'
 _PNG_SIZE, _JPEG_SIZE = struct.Struct('>2I'), struct.Struct('>2H')
+_PIXELS_BEGIN = 0xDA
 _FRAME_BEGINS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _PNG_END = b'\x00\x00\x00\x00IEND\xaeB`\x82'
 _FULL_SIZE, _COLOURS = 'full size', 'colours'
@@ -138,16 +140,14 @@ def _checked(message: Any) -> _Picture:
     """Take the message apart, once what it holds can be trusted to decode."""
     came = _taken_apart(message)
     if came.payload.startswith(_JPEG_START):
-        _check_jpeg(came, message.format)
-    elif came.payload.startswith(_PNG_START):
-        _check_png(came.payload)
-    else:
-        after = f' after a header of {len(came.header)} bytes' if came.header else ''
-        raise ImageRefused(
-            f'expected a JPEG or PNG picture{after}, got {len(message.data)} bytes of format '
-            f'{message.format!r} that begin with {came.payload[:8].hex() or "nothing"}'
-        )
-    return came
+        return _checked_jpeg(came, message.format)
+    if came.payload.startswith(_PNG_START):
+        return _checked_png(came)
+    after = f' after a header of {len(came.header)} bytes' if came.header else ''
+    raise ImageRefused(
+        f'expected a JPEG or PNG picture{after}, got {len(message.data)} bytes of format '
+        f'{message.format!r} that begin with {came.payload[:8].hex() or "nothing"}'
+    )
 
 
 def _taken_apart(message: Any) -> _Picture:
@@ -158,42 +158,69 @@ def _taken_apart(message: Any) -> _Picture:
     return _Picture(source.strip() if separator else '', data[:cut], data[cut:])
 
 
-def _check_jpeg(came: _Picture, said: str) -> None:
+def _checked_jpeg(came: _Picture, said: str) -> _Picture:
+    """Return a picture without what its driver left behind its end, as in a buffer used again."""
     if came.source in _DEPTH_SOURCES:
         raise ImageRefused(
             f'format {said!r} holds depth in 8 bits, with loss; have the depth sent as png or '
             'compressedDepth png'
         )
-    if not came.payload.rstrip(b'\x00').endswith(_JPEG_END):
+    end = _jpeg_end(came.payload)
+    if end is None:
         raise ImageRefused(
-            f'the JPEG of {len(came.payload)} bytes breaks off: expected it to end in '
-            f'{_JPEG_END.hex()}, got {came.payload[-2:].hex()}'
+            f'the JPEG of {len(came.payload)} bytes breaks off: no end, {_JPEG_END.hex()}, '
+            'follows its pixels'
         )
+    return came if end == len(came.payload) else replace(came, payload=came.payload[:end])
 
 
-def _check_png(payload: bytes) -> None:
+def _checked_png(came: _Picture) -> _Picture:
+    """Return a picture without what its driver left behind its end."""
+    payload = came.payload
     if payload[12:16] != _PNG_HEADER:
         raise ImageRefused(
             f'the PNG of {len(payload)} bytes does not begin with its header, got '
             f'{payload[12:16].hex() or "nothing"}'
         )
-    if not payload.endswith(_PNG_END):
+    end = payload.rfind(_PNG_END) + len(_PNG_END)
+    if end < len(_PNG_END):
         raise ImageRefused(
             f'the PNG of {len(payload)} bytes breaks off: expected it to end in '
             f'{_PNG_END.hex()}, got {payload[-12:].hex()}'
         )
+    return came if end == len(payload) else replace(came, payload=payload[:end])
+
+
+def _segments(payload: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the marker and the place of each segment of a JPEG, up to its first pixels."""
+    at = 2
+    while at + 4 <= len(payload) and payload[at] == 0xFF:
+        marker = payload[at + 1]
+        yield marker, at
+        if marker == _PIXELS_BEGIN:
+            return
+        at += 2 + int.from_bytes(payload[at + 2 : at + 4], 'big') if marker != 0xFF else 1
 
 
 def _jpeg_size(payload: bytes) -> tuple[int, int] | None:
     """Return width and height, which stand in the segment that begins a frame."""
-    at = 2
-    while at + 9 <= len(payload) and payload[at] == 0xFF:
-        marker, length = payload[at + 1], int.from_bytes(payload[at + 2 : at + 4], 'big')
-        if marker in _FRAME_BEGINS:
+    for marker, at in _segments(payload):
+        if marker in _FRAME_BEGINS and at + 9 <= len(payload):
             height, width = _JPEG_SIZE.unpack_from(payload, at + 5)
             return width, height
-        at += 2 + length if marker != 0xFF else 1
     return None
+
+
+def _jpeg_end(payload: bytes) -> int | None:
+    """Return where a JPEG ends; None for one that breaks off, or within which another begins."""
+    start = next((at for marker, at in _segments(payload) if marker == _PIXELS_BEGIN), None)
+    if start is None:
+        return len(payload) if payload.endswith(_JPEG_END) else None
+    # Among pixels these two bytes stand for nothing else.
+    end = payload.find(_JPEG_END, start)
+    if end < 0 or payload.find(_JPEG_START[:2], start, end) >= 0:
+        return None
+    return end + len(_JPEG_END)
 
 
 @lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from seq_harness.harness import Opened
 from seq_harness.observation import ObservationSpec
 from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
 from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
+from seq_harness.pipeline.forms import StopOnChange
 from seq_harness.pipeline.joint_map import describe_joint, JointMap
 from seq_harness.pipeline.moving import unwatched
 from seq_harness.pipeline.playing import Playing
@@ -34,6 +35,7 @@ from seq_harness.playback.session import Observation
 from seq_harness.playback.taps import ChunkTap, RecordChunk, RoundTap
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import ChannelSettings, Settings
+from seq_harness.settings.input_types import CAMERAS
 
 
 class DeclarationRefused(ValueError):
@@ -239,7 +241,10 @@ class Pipeline:
         elif self.standing.needed:
             layers = RoundTap(self.standing.record, 'standing_rates') | layers
         inputs = self._settings.inputs
-        return StopOnInputs(inputs) | layers if StopOnInputs.needed(inputs) else layers
+        if StopOnInputs.needed(inputs):
+            layers = StopOnInputs(inputs) | layers
+        watched = any(item.type in CAMERAS for item in inputs)
+        return StopOnChange() | layers if watched else layers
 
     def _spec(self) -> ObservationSpec:
         """Say how inputs become observations, fitted as the policy declares its cameras."""

@@ -101,6 +101,18 @@ def test_a_frame_of_another_size_without_a_way_to_fit_it_is_refused_with_both_si
         frame_of(np.zeros((48, 64, 3), np.uint8), Camera(width=32, height=32), 'camera')
 
 
+@pytest.mark.parametrize('encoding', ['mono16', '32FC1'])
+def test_depth_in_the_place_of_colours_is_refused_by_the_name_of_its_input(encoding: str) -> None:
+    depth = image(np.zeros((48, 64), np.uint16 if encoding == 'mono16' else np.float32))
+    depth.encoding, depth.step = encoding, len(depth.data) // 48
+    camera = Camera(width=64, height=48, codec='jpeg')
+    with pytest.raises(ObservationRefused, match=r"input 'front': camera gives frames of "):
+        observed(camera, depth)['front']
+    for codec in ('raw', 'png'):
+        with pytest.raises(ObservationRefused, match='policy reads colours of 8 bits'):
+            frame_of(np.zeros((48, 64), np.uint16), Camera(width=64, height=48, codec=codec), 'c')
+
+
 def test_a_blank_observation_has_the_declared_sizes() -> None:
     settings = settings_of()
     blank = ObservationSpec(settings.inputs, {}, 'prompt').blank('go')

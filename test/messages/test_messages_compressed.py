@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 import pytest
-from seq_harness.messages.compressed_image import jpeg_as_it_came
+from seq_harness.messages.compressed_image import compressed_form, jpeg_as_it_came
 from seq_harness.messages.images import check_compressed, decode_compressed, ImageRefused
 
 Of = Callable[[str], Callable[..., Any]]
@@ -100,8 +100,43 @@ def test_inverse_depth_comes_out_in_metres(of: Of) -> None:
     np.testing.assert_allclose(pixels, metres, rtol=0.01)
 
 
-def test_a_jpeg_that_its_driver_padded_with_zeros_is_read(of: Of) -> None:
-    decode_compressed(_message(of, 'jpeg', JPEG + bytes(512)))
+@pytest.mark.parametrize('behind', [bytes(512), b'\xaa' * 7, JPEG[200:-1], PNG[:-1]])
+@pytest.mark.parametrize(('kind', 'picture'), [('jpeg', JPEG), ('png', PNG)])
+def test_g54_what_a_driver_left_behind_the_end_of_a_picture_is_left_out(
+    of: Of, kind: str, picture: bytes, behind: bytes
+) -> None:
+    message = _message(of, kind, picture + behind)
+    check_compressed(message)
+    whole = decode_compressed(_message(of, kind, picture))
+    assert (decode_compressed(message) == whole).all()
+    if kind == 'jpeg':
+        assert jpeg_as_it_came(message, 24, 16, 1) == picture
+
+
+def test_g54_a_jpeg_without_its_huffman_tables_is_read_as_cameras_mean_it(of: Of) -> None:
+    """Frames of MJPEG leave out the tables that every reader has."""
+    at, bare = 0, JPEG
+    while (at := bare.find(b'\xff\xc4')) >= 0:
+        bare = bare[:at] + bare[at + 2 + int.from_bytes(bare[at + 2 : at + 4], 'big') :]
+    assert len(bare) < len(JPEG) - 400
+    whole = decode_compressed(_message(of, 'jpeg', JPEG))
+    assert (decode_compressed(_message(of, 'jpeg', bare)) == whole).all()
+
+
+@pytest.mark.parametrize(
+    ('text', 'data', 'form'),
+    [
+        ('jpeg', JPEG, 'jpeg 24x16'),
+        ('rgb8; jpeg compressed bgr8', JPEG, 'rgb8 jpeg 24x16'),
+        ('png', PNG, 'png 24x16'),
+        ('16UC1; compressedDepth png', DEPTH_HEADER + PNG16, '16UC1 png 24x16'),
+        ('jpeg', JPEG[:30] + b'\xff\xd9', 'jpeg'),
+    ],
+)
+def test_the_form_of_a_picture_is_told_by_its_headers(
+    of: Of, text: str, data: bytes, form: str
+) -> None:
+    assert compressed_form(_message(of, text, data)) == form
 
 
 @pytest.mark.parametrize(
@@ -110,7 +145,9 @@ def test_a_jpeg_that_its_driver_padded_with_zeros_is_read(of: Of) -> None:
         ('jpeg', b'', 'expected a JPEG or PNG picture, got 0 bytes .* begin with nothing'),
         ('jpeg', bytes(400), 'begin with 0000000000000000'),
         ('h264', b'\x00\x00\x00\x01' + bytes(20), "of format 'h264'"),
-        ('jpeg', JPEG[:-2], 'JPEG of .* bytes breaks off: expected it to end in ffd9'),
+        ('jpeg', JPEG[:-2], 'JPEG of .* bytes breaks off: no end, ffd9, follows its pixels'),
+        ('jpeg', JPEG[:-2] + JPEG, 'breaks off'),
+        ('jpeg', JPEG[:40] + bytes(64), 'breaks off'),
         ('jpeg', JPEG[: len(JPEG) // 2], 'breaks off'),
         ('png', PNG[:-5], 'PNG of .* bytes breaks off'),
         ('png', PNG[:10], 'does not begin with its header'),

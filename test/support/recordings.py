@@ -48,10 +48,12 @@ def joint_state(
     return '/joint_states', JOINT_STATE, log_ns, message
 
 
-def frame(log_ns: int, shade: int, form: str = 'jpeg') -> Message:
-    """Return a JPEG of 64x48 pixels in one shade of grey."""
+def frame(
+    log_ns: int, shade: int, form: str = 'jpeg', size: tuple[int, int] = (64, 48)
+) -> Message:
+    """Return a JPEG of so many pixels in one shade of grey."""
     out = io.BytesIO()
-    Image.new('RGB', (64, 48), (shade, shade, shade)).save(out, 'JPEG')
+    Image.new('RGB', size, (shade, shade, shade)).save(out, 'JPEG')
     data = np.frombuffer(out.getvalue(), np.uint8)
     message = STORE.types[COMPRESSED](header=header(log_ns - 5 * MS), format=form, data=data)
     return '/front/compressed', COMPRESSED, log_ns, message
