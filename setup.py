@@ -11,7 +11,6 @@ EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight', 'watchdog')
 WORKER = ['aiohttp>=3.14.1']
 BAGS = ['rosbags>=0.11.7', 'mcap>=1.5', 'PyYAML>=5.4', 'tqdm>=4.60']
 REPORT = ['plotly>=5.15']
-URDF = ['urdfdom-py>=1.2']
 SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']
 DEV = ['mypy', 'ruff', 'types-PyYAML', 'types-setuptools', 'types-tqdm']
@@ -56,9 +55,8 @@ setup(
         'bags': BAGS,
         'sim': SIM,
         'report': REPORT,
-        'urdf': URDF,
         'test': TEST,
-        'dev': [*WORKER, *BAGS, *SIM, *REPORT, *URDF, *TEST, *DEV],
+        'dev': [*WORKER, *BAGS, *SIM, *REPORT, *TEST, *DEV],
     },
     zip_safe=True,
     maintainer='seq_harness maintainers',

@@ -25,7 +25,6 @@ EXTRAS = {
     'plotly': 'report',
     'rosbags': 'bags',
     'tqdm': 'bags',
-    'urdf_parser_py': 'urdf',
     'yaml': 'bags',
 }
 """What each extra installs, by the name of the module."""

@@ -95,7 +95,7 @@ class Stamps:
         age_ns = ros_now_ns - stamp_ns
         if -EARLY_NS <= age_ns <= LATE_NS:
             lag_ns = max(0, age_ns)
-            aged = Aged(stamp_ns, now_ns - lag_ns)
+            aged = Aged(stamp_ns, now_ns - lag_ns, doubt=self._behind(lag_ns))
             return _Source(stamp_ns, now_ns, aged, lag_ns, plausible=True)
         odd = _odd(age_ns)
         if before is None:
@@ -109,6 +109,16 @@ class Stamps:
         if stamp_ns > before.stamp_ns:
             return replace(made, aged=Aged(ros_now_ns, now_ns, odd=odd))
         return replace(made, aged=replace(before.aged, odd=odd))
+
+    def _behind(self, lag_ns: int) -> str:
+        """Say what is wrong with a message that is too old as it comes."""
+        if lag_ns <= self._max_age_ns:
+            return ''
+        return (
+            f'the header stamps are {lag_ns / 1e9:.2f} s old as they arrive: set the clocks of '
+            'both machines, or see what delays the messages; where that is as it should be, set '
+            f'inputs.{self._name}.max_age_s'
+        )
 
     def _repeated(self, before: _Source, now_ns: int) -> Aged:
         """Return the age of what has the same stamp as the message before: that of it."""

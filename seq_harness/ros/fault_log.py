@@ -37,7 +37,7 @@ class FaultLog:
             self.current[name] = reason
         elif self.current.pop(name, None) is not None and name in self._announced:
             self._announced.discard(name)
-            self._say(f'input {name} is well again')
+            self._say(f'{_subject(name)} is well again')
 
     def _begin(self, name: str, reason: str, verdict: Verdict) -> None:
         now_ns, last_ns = self._now_ns(), self._said_ns.get(name)
@@ -45,4 +45,9 @@ class FaultLog:
             return
         self._said_ns[name] = now_ns
         self._announced.add(name)
-        self._warn(f'input {name} {verdict.value}: {reason}')
+        self._warn(f'{_subject(name)} {verdict.value}: {reason}')
+
+
+def _subject(name: str) -> str:
+    """Return what a fault is of: an input, unless its name says otherwise."""
+    return name if name.startswith('the ') else f'input {name}'

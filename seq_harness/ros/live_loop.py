@@ -30,6 +30,7 @@ from seq_harness.ros.meters import Meters
 from seq_harness.ros.pacing import PacedThread, Pacer, RoundClock, SimulatedPacer, SteadyPacer
 from seq_harness.ros.recording import recorder_of, telling
 from seq_harness.ros.safety import Safety
+from seq_harness.ros.shared_memory import FILES_GONE, KEEP_FILES, lost_ports
 from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
 from seq_harness.ros.time_watch import SystemWatch
 from seq_harness.settings import InputSettings, Settings
@@ -39,6 +40,9 @@ SILENT_PERIODS = 3
 
 CLOSE_WITHIN_S = 1.0
 """How long each part may take to close."""
+
+LOOKS_A_SECOND = 50
+"""How often the loop is watched."""
 
 REANCHOR = 'reanchor'
 
@@ -73,6 +77,8 @@ class LiveLoop:
         self._owns_process = owns_process
         self._late_for: int | None = None
         self._scope: PolicyScope | None = None  # replaced whole by the paced thread
+        self._looks = 0
+        self._deaf = False
         self._standing: Mapping[str, str] = {}
         self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
@@ -124,6 +130,17 @@ class LiveLoop:
         if late_ns <= SILENT_PERIODS * self.pipeline.period_ns:
             self._beat()
         self._tell_standing()
+        self._looks += 1
+        if self._looks % LOOKS_A_SECOND == 0:
+            self._tell_memory()
+
+    def _tell_memory(self) -> None:
+        """Tell once the middleware is deaf, as the files of its shared memory are gone (G52)."""
+        lost = lost_ports()
+        if lost and not self._deaf:
+            self._deaf = True
+            said = f'{", ".join(lost)} {FILES_GONE}; {KEEP_FILES}'
+            self._tell('the middleware', said, Verdict.LOST)
 
     def _tell_standing(self) -> None:
         """Tell what rates are commanded while every joint stands, and that they no longer are."""

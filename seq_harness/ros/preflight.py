@@ -23,7 +23,12 @@ from seq_harness.ros.preflight_commands import (
     state_findings,
 )
 from seq_harness.ros.preflight_hardware import HardwareCheck
-from seq_harness.ros.preflight_inputs import clock_findings, InputCheck, status_findings
+from seq_harness.ros.preflight_inputs import (
+    clock_findings,
+    InputCheck,
+    lost_memory_findings,
+    status_findings,
+)
 from seq_harness.ros.process import keep_large_blocks
 from seq_harness.ros.robot_description import bounded_by_description
 from seq_harness.ros.scheduling import Grant, request_fifo, request_niceness
@@ -42,7 +47,7 @@ def check(node: Node, settings: Settings, watch_s: float) -> list[Finding]:
     hardware = HardwareCheck(node, settings['robot_description'])
     spin(node, watch_s)
     snapshot = inputs.snapshot()
-    found = [*clock_findings(node)]
+    found = [*lost_memory_findings(), *clock_findings(node)]
     found += [finding for each in checks for finding in each.findings()]
     found += [*status_findings(inputs, snapshot), *hardware.findings()]
     settings, limits = _bounded(node, settings)

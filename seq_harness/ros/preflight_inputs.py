@@ -13,7 +13,14 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from seq_harness.inputs import Inputs, Snapshot, Verdict
 from seq_harness.messages.converters import converter
 from seq_harness.ros.findings import fault, Finding, ok, warning
-from seq_harness.ros.shared_memory import PROFILES, ProfilesUnreadable, segment_bytes
+from seq_harness.ros.shared_memory import (
+    FILES_GONE,
+    KEEP_FILES,
+    lost_ports,
+    PROFILES,
+    ProfilesUnreadable,
+    segment_bytes,
+)
 from seq_harness.ros.subscribing import InputSubscription
 from seq_harness.settings import InputSettings
 
@@ -22,6 +29,10 @@ SLOW = 0.7
 
 ENOUGH = 4
 """So few messages tell no rate."""
+
+
+STAMPS = 'set the clocks of both machines, or inputs.<name>.stamp to arrival where they are right'
+"""What to do about stamps that are wrong."""
 
 
 class InputCheck:
@@ -120,13 +131,12 @@ class InputCheck:
         if sample is None or item.is_status or item.on_stale == 'continue':
             return
         age_s = (time.monotonic_ns() - sample.born_ns) / 1e9
-        if age_s > item.max_age_s:
-            yield fault(
-                subject,
-                f'the newest is {age_s:.2f} s old, and max_age_s is {item.max_age_s:g}: it would '
-                'end every episode as stale',
-                'see whether its publisher still runs, or set max_age_s to what it can give',
-            )
+        if age_s > item.max_age_s or not sample.proven:
+            said = f'the newest is {age_s:.2f} s old, and max_age_s is {item.max_age_s:g}'
+            remedy = 'see whether its publisher still runs, or set max_age_s to what it can give'
+            if sample.doubt:
+                said, remedy = f'{rate:.1f} a second arrive, but {sample.doubt}', STAMPS
+            yield fault(subject, f'{said}: it would end every episode as stale', remedy)
         elif self._count >= ENOUGH and rate * item.max_age_s < 1:
             yield warning(
                 subject,
@@ -176,6 +186,8 @@ class InputCheck:
         self._refusal = arrival.reason if arrival.verdict is Verdict.REFUSED else ''
         if arrival.verdict is Verdict.RESTAMPED:
             self._odd = arrival.reason
+        elif arrival.verdict is Verdict.AGEING:
+            self._odd = ''
         elif arrival.verdict is not Verdict.REFUSED and arrival.reason:
             self._told = arrival.reason
         if hasattr(message, 'encoding'):
@@ -210,6 +222,13 @@ def memory_findings(subject: str, frame_bytes: int) -> Iterator[Finding]:
             f'set {PROFILES[0]} to config/fastdds_shared_memory.xml of this package, for the '
             'camera too',
         )
+
+
+def lost_memory_findings() -> Iterator[Finding]:
+    """Say whether the files through which this very process hears are gone (G52)."""
+    lost = lost_ports()
+    if lost:
+        yield fault('middleware', f'{", ".join(lost)} {FILES_GONE}', KEEP_FILES)
 
 
 def clock_findings(node: Node) -> Iterator[Finding]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+import math
 import time
-from typing import Any
+from xml.etree import ElementTree
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -20,7 +21,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class DescriptionMissing(LookupError):
-    """No description came, or nothing here can read it; says what to do."""
+    """No description came; says what to do."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class JointLimits:
     upper: float | None
     velocity: float | None
     """In rad/s or m/s."""
+    left_out: tuple[str, ...] = ()
+    """What it says and cannot mean, for people: no speed above 0, or no range."""
 
 
 def bounded_by_description(node: Node, settings: Settings) -> Settings:
@@ -43,7 +46,7 @@ def bounded_by_description(node: Node, settings: Settings) -> Settings:
     Raises
     ------
     DescriptionMissing
-        Nothing came on the topic, or no parser is installed; names the parameter.
+        Nothing came on the topic; names the parameter.
     SettingsError
         It is no URDF, lacks a joint of a channel, or allows nothing of what a channel does; names
         the parameter.
@@ -53,40 +56,46 @@ def bounded_by_description(node: Node, settings: Settings) -> Settings:
     if not topic:
         return settings
     try:
-        return stricter(settings, joint_limits(_received(node, topic)))
+        limits = joint_limits(_received(node, topic))
+        bounded = stricter(settings, limits)
     except (DescriptionMissing, SettingsError) as error:
         raise type(error)(f"parameter 'robot_description': {error}") from error
+    commanded = {joint for item in settings.channels for joint in item.joints}
+    odd = [f'{name}: {text}' for name, each in limits.items() for text in each.left_out
+           if name in commanded]  # fmt: skip
+    if odd:
+        node.get_logger().warning(
+            f'the robot description sets limits that count as none ({"; ".join(odd)}); those of '
+            'the parameters apply'
+        )
+    return bounded
 
 
 def joint_limits(urdf: str) -> dict[str, JointLimits]:
     """
-    Return the limits of every joint that moves, by name.
+    Return the limits of every joint that moves, by name; nothing else of a description is read.
 
     A safety controller's soft limits count where they are the stricter.
 
     Raises
     ------
-    DescriptionMissing
-        urdf_parser_py is not installed.
     SettingsError
-        The text is no URDF.
+        The text is no URDF; says why.
 
     """
     try:
-        from urdf_parser_py.urdf import URDF
-    except ImportError as error:
-        raise DescriptionMissing(
-            f'urdf_parser_py is not installed ({error}): install ros-*-urdfdom-py, or the extra '
-            "'urdf' of this package, or set robot_description to an empty text"
-        ) from error
-    try:
-        robot = URDF.from_xml_string(urdf.encode())
-    except Exception as error:
+        robot = ElementTree.fromstring(urdf)
+    except ElementTree.ParseError as error:
         raise SettingsError(f'the robot description is no URDF: {error}') from error
+    if robot.tag != 'robot':
+        raise SettingsError(
+            f'the robot description is no URDF: expected <robot> as its first element, got '
+            f'<{robot.tag:.40}>'
+        )
     return {
-        joint.name: _limits_of(joint)
-        for joint in robot.joints
-        if joint.type in ('revolute', 'prismatic', 'continuous')
+        joint.get('name', ''): _limits_of(joint)
+        for joint in robot.findall('joint')
+        if joint.get('type') in ('revolute', 'prismatic', 'continuous')
     }
 
 
@@ -125,18 +134,51 @@ def _each(
     return tuple(a if b is None else choose(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _limits_of(joint: Any) -> JointLimits:
-    hard = getattr(joint, 'limit', None)
-    soft = getattr(joint, 'safety_controller', None)
-    turns = getattr(joint, 'type', '') == 'continuous'
-    lower = [] if hard is None or turns else [float(hard.lower or 0.0)]
-    upper = [] if hard is None or turns else [float(hard.upper or 0.0)]
-    # Soft limits that are not given are read as 0 on both sides.
-    if soft is not None and not turns and (soft.soft_lower_limit or soft.soft_upper_limit):
-        lower.append(float(soft.soft_lower_limit or 0.0))
-        upper.append(float(soft.soft_upper_limit or 0.0))
-    velocity = None if hard is None or not hard.velocity else float(hard.velocity)
-    return JointLimits(max(lower, default=None), min(upper, default=None), velocity)
+def _limits_of(joint: ElementTree.Element) -> JointLimits:
+    hard, soft = joint.find('limit'), joint.find('safety_controller')
+    left_out: list[str] = []
+    ranges = []
+    if joint.get('type') != 'continuous':
+        ranges = [
+            _range(hard, 'lower', 'upper', left_out),
+            _range(soft, 'soft_lower_limit', 'soft_upper_limit', []),
+        ]
+    velocity = None if hard is None else _number(hard, 'velocity')
+    if velocity is not None and not 0 < velocity < math.inf:
+        left_out.append(f'a velocity of {hard.get("velocity") if hard is not None else None}')
+        velocity = None
+    known = [pair for pair in ranges if pair is not None]
+    return JointLimits(
+        max((low for low, _ in known), default=None),
+        min((high for _, high in known), default=None),
+        velocity,
+        tuple(left_out),
+    )
+
+
+def _range(
+    given: ElementTree.Element | None, lower: str, upper: str, left_out: list[str]
+) -> tuple[float, float] | None:
+    """Return a range of positions; none where it is not finite, or not above 0 wide."""
+    if given is None:
+        return None
+    # What a URDF leaves out is 0.
+    low, high = (_number(given, name) or 0.0 for name in (lower, upper))
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        return low, high
+    left_out.append(f'positions from {given.get(lower, 0)} to {given.get(upper, 0)}')
+    return None
+
+
+def _number(given: ElementTree.Element, name: str) -> float | None:
+    """Return an attribute as a number: NaN for what is none, and None where it is absent."""
+    text = given.get(name)
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _received(node: Node, topic: str) -> str:

@@ -1,9 +1,11 @@
-"""How much shared memory Fast DDS gives to what one participant sends."""
+"""The shared memory of Fast DDS: how much one participant has, and whether it is still there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+import re
 from xml.etree import ElementTree
 
 DEFAULT_SEGMENT_BYTES = 512 * 1024
@@ -12,8 +14,35 @@ DEFAULT_SEGMENT_BYTES = 512 * 1024
 PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
+PORT = re.compile(r'/dev/shm/fast(?:rtps|dds)_port\d+_[es]l')
+"""The lock of a port on which a process listens: it is held open as long as that."""
+
+DELETED = ' (deleted)'
+
+FILES_GONE = (
+    'are gone, which another process deleted: nothing that is sent on this machine arrives here '
+    'any more, calls of services neither'
+)
+
+KEEP_FILES = (
+    'start the node anew; where this came as a login session ended, set RemoveIPC=no in '
+    '/etc/systemd/logind.conf, or run the node as a system user'
+)
+
+
 class ProfilesUnreadable(ValueError):
     """A profiles file is named that is not there, or is no XML."""
+
+
+def lost_ports(opened: Path = Path('/proc/self/fd')) -> list[str]:
+    """Return the port files of this process's own Fast DDS that are deleted under its feet."""
+    lost = []
+    for each in opened.iterdir():
+        with suppress(OSError):
+            target = str(each.readlink())
+            if target.endswith(DELETED) and PORT.fullmatch(target.removesuffix(DELETED)):
+                lost.append(target.removesuffix(DELETED))
+    return sorted(lost)
 
 
 def segment_bytes(environment: Mapping[str, str]) -> int:

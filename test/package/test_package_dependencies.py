@@ -25,7 +25,6 @@ PYTHON: dict[str, tuple[str, str | None]] = {
     'tqdm': ('tqdm', 'python3-tqdm'),
     'typing_extensions': ('typing-extensions', 'python3-typing-extensions'),
     'yaml': ('PyYAML', 'python3-yaml'),
-    'urdf_parser_py': ('urdfdom-py', 'urdfdom_py'),
     'websockets': ('websockets', 'python3-websockets'),
 }
 DOCUMENT = (ROOT / 'docs' / 'dependencies.md').read_text(encoding='utf-8')

@@ -21,8 +21,6 @@ from seq_harness.settings.parameters import SettingsError
 from std_msgs.msg import String
 from support.robots import settings_of
 
-pytest.importorskip('urdf_parser_py')
-
 JOINT = """
   <joint name="{name}" type="{kind}">
     <parent link="a"/><child link="{name}_link"/>{inside}
@@ -66,9 +64,39 @@ def test_limits_without_a_position_in_common_are_refused() -> None:
         stricter(settings, joint_limits(ARM))
 
 
+@pytest.mark.parametrize(
+    ('limit', 'left_out'),
+    [
+        ('<limit lower="0" upper="0" velocity="0" effort="0"/>', 2),
+        ('<limit lower="-inf" upper="inf" velocity="inf"/>', 2),
+        ('<limit lower="nan" upper="1" velocity="-1"/>', 2),
+        ('<limit lower="1" upper="-1" velocity="fast"/>', 2),
+        ('<limit effort="10"/>', 1),
+    ],
+)
+def test_limits_that_are_not_above_0_or_not_finite_are_none(limit: str, left_out: int) -> None:
+    found = joint_limits(urdf(('j1', 'revolute', limit)))['j1']
+    assert (found.lower, found.upper, found.velocity) == (None, None, None)
+    assert len(found.left_out) == left_out
+
+
+def test_nothing_but_joints_can_refuse_a_description() -> None:
+    odd = """
+      <material name="blue"><color rgba="wrong"/></material>
+      <gazebo reference="j1"><x y="z"/></gazebo>
+      <transmission name="t"><type/></transmission>
+      <link name="l"><inertial><mass/></inertial></link>
+      <ros2_control name="c" type="system"><joint name="j9"/></ros2_control><unknown/>"""
+    assert joint_limits(ARM.replace('</robot>', f'{odd}</robot>')) == joint_limits(ARM)
+
+
 def test_what_is_no_urdf_is_refused() -> None:
     with pytest.raises(SettingsError, match='is no URDF'):
         joint_limits('<robot name="r"><joint')
+    with pytest.raises(SettingsError, match=r'no URDF: .*no element found'):
+        joint_limits('')
+    with pytest.raises(SettingsError, match=r'expected <robot> .*, got <sdf>'):
+        joint_limits('<sdf/>')
 
 
 @pytest.fixture
@@ -88,6 +116,22 @@ def test_the_description_is_read_from_its_topic_while_the_node_configures(node: 
     node.create_publisher(String, '/robot_description', kept).publish(String(data=ARM))
     settings = bounded_by_description(node, settings_of(robot_description='/robot_description'))
     assert settings.channels[0].max_velocity == (1.5, 1.5)
+
+
+def test_limits_that_count_as_none_are_said_once_by_the_names_of_joints(
+    node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(node.get_logger(), 'warning', said.append)
+    zero = '<limit lower="0" upper="0" velocity="0" effort="0"/>'
+    parts = [(name, 'revolute', zero) for name in ('j1', 'j2', 'wheel')]
+    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, '/robot_description', kept).publish(String(data=urdf(*parts)))
+    settings = settings_of(robot_description='/robot_description')
+    assert bounded_by_description(node, settings) == settings
+    (text,) = said
+    assert 'j1: positions from 0 to 0; j1: a velocity of 0; j2' in text
+    assert 'wheel' not in text
 
 
 def test_a_description_that_does_not_come_is_named_with_its_topic(
