@@ -8,7 +8,7 @@ import logging
 import queue
 import threading
 import time
-import traceback
+from traceback import TracebackException
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -140,8 +140,6 @@ class Runtime:
 
     def _keep_failure(self, call: _Call[Any]) -> None:
         """Hold a failed call until somebody reads it or the runtime closes (R38)."""
-        if call.was_given_up:
-            return
         with self._lock:
             unread = [kept for kept in (*self._failed, call) if not kept.read]
             spare = len(unread) if self._closed else max(0, len(unread) - MAX_UNREAD)
@@ -166,6 +164,7 @@ class _Call(Generic[T]):
         self._context = context
         self._value: T | None = None  # written by the runtime's thread, before _done
         self._error: BaseException | None = None  # written by the runtime's thread, before _done
+        self._trace: TracebackException | None = None  # of _error; the runtime's thread's
         self._done = False
         self.read = False  # written by the reader
 
@@ -182,19 +181,16 @@ class _Call(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]
 
-    @property
-    def was_given_up(self) -> bool:
-        """Tell whether it ended because somebody asked for that, which is no failure."""
-        return isinstance(self._error, Retired)
-
     def run(self) -> bool:
-        """Run the call; tell whether it succeeded."""
-        try:  # no local may name what was called: an error keeps this frame
+        """Run the call; tell whether it failed other than by being given up."""
+        try:
             self._value = self._context.run(self._fn, *self._args)  # type: ignore[arg-type]
         except BaseException as error:
-            _empty_frames(error)
+            if not isinstance(error, Retired):
+                self._trace = TracebackException.from_exception(error, lookup_lines=False)
+            _drop_frames(error)
             self._error = error
-        return self._error is None
+        return self._trace is not None
 
     def cancel(self) -> None:
         """Settle a call that will never run."""
@@ -214,8 +210,9 @@ class _Call(Generic[T]):
 
     def log_if_unread(self, name: str) -> None:
         """Log the failure at ERROR unless somebody read it or asked for it (R38, R58)."""
-        if not self.read and self._error is not None and not self.was_given_up:
-            log.error('a call of %s failed and nobody read it', name, exc_info=self._error)
+        if not self.read and self._trace is not None:
+            told = ''.join(self._trace.format()).rstrip()
+            log.error('a call of %s failed and nobody read it:\n%s', name, told)
 
 
 class _Worker:
@@ -240,7 +237,7 @@ class _Worker:
         if not self._runtime._claim(self):
             call.cancel()
         else:
-            if not call.run():
+            if call.run():
                 self._runtime._keep_failure(call)
             call.settle()
         return True
@@ -266,10 +263,10 @@ class _Worker:
         return self._thread.is_alive() and self._thread is not threading.current_thread()
 
 
-def _empty_frames(error: BaseException) -> None:
-    """Let an error say where it was raised, and hold nothing of what was worked on there."""
+def _drop_frames(error: BaseException) -> None:
+    """Let an error and its causes hold nothing of what was worked on where they were raised."""
     chain: list[BaseException] = [error]
     for link in chain:
-        traceback.clear_frames(link.__traceback__)
+        link.__traceback__ = None
         more = (link.__cause__, link.__context__)
         chain.extend(e for e in more if e is not None and not any(e is seen for seen in chain))

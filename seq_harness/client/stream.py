@@ -51,8 +51,7 @@ class ObservationStream:
         self._ledger = Ledger()
         self._outbox = Outbox(self._ledger, self._limits, self._tally)
         self._draining = True
-        # How far the acts have come. Every step below _asked has been decided.
-        self._asked = -1
+        self._asked = -1  # how far the acts have come: every step below is decided
         self._served: int | None = None
         self._acting: int | None = None
         self._act_is_out = False
@@ -137,6 +136,7 @@ class ObservationStream:
 
     def end(self) -> None:
         """Let go of all observations: the episode is over, and nothing is sent any more."""
+        self._outbox.give_up()
         self._ledger.clear()
 
     def _check_new(self, number: int) -> None:

@@ -26,6 +26,7 @@ from seq_harness.playback.answer import Answer
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.ros.commanding import Commanding
 from seq_harness.ros.manual import manual_subscription
+from seq_harness.ros.memory import give_back
 from seq_harness.ros.meters import Meters
 from seq_harness.ros.pacing import PacedThread, Pacer, RoundClock, SimulatedPacer, SteadyPacer
 from seq_harness.ros.recording import recorder_of, telling
@@ -158,9 +159,12 @@ class LiveLoop:
     def changed(self) -> None:
         """Notice that an episode began or ended, and tell the watchdog at once."""
         report = self.harness.report()
+        ended = self._said[1] and report.state is State.IDLE
         self._said = report.number, report.state is not State.IDLE, self._sent_by_hand()
         self._beat()
         self.commanding.changed(report)
+        if ended and self._owns_process:
+            give_back()
 
     def _beat(self) -> None:
         watchdog = self.commanding.watchdog

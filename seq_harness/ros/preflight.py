@@ -15,6 +15,7 @@ from seq_harness.inputs import Inputs, Snapshot
 from seq_harness.pipeline import AnswerRefused, Pipeline
 from seq_harness.playback.pace import Pace
 from seq_harness.ros.findings import fault, Finding, ok, warning
+from seq_harness.ros.memory import keep_large_blocks
 from seq_harness.ros.preflight_commands import (
     command_findings,
     controller_findings,
@@ -29,7 +30,6 @@ from seq_harness.ros.preflight_inputs import (
     lost_memory_findings,
     status_findings,
 )
-from seq_harness.ros.process import keep_large_blocks
 from seq_harness.ros.robot_description import bounded_by_description
 from seq_harness.ros.scheduling import Grant, request_fifo, request_niceness
 from seq_harness.ros.spinning import spin

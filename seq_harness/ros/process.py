@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-import ctypes
-import ctypes.util
 import os
 from queue import Empty, SimpleQueue
 import signal
@@ -18,6 +16,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 from seq_harness.ros.console import Console
+from seq_harness.ros.memory import keep_large_blocks
 from seq_harness.ros.scheduling import request_niceness
 from seq_harness.ros.signals import ending_signals, heeded, ignore_signals
 
@@ -26,9 +25,6 @@ SWITCH_INTERVAL_S = 0.0005
 
 COUNT_S = 1.0
 """How often lost lines are counted."""
-
-# glibc's mallopt parameters: camera frames are reused instead of mapped and unmapped each time.
-_MALLOC = ((-3, 268_435_456), (-1, 536_870_912), (-2, 33_554_432))
 
 
 class Process:
@@ -155,12 +151,3 @@ class _Executor(SingleThreadedExecutor):
         ready: Any = super().wait_for_ready_callbacks(timeout_sec, nodes, self._over.is_set)
         self._stand_aside()
         return ready
-
-
-def keep_large_blocks() -> bool:
-    """Tell malloc to keep blocks of a camera frame's size; return whether the system could."""
-    try:
-        mallopt = ctypes.CDLL(ctypes.util.find_library('c')).mallopt
-    except (OSError, AttributeError):
-        return False
-    return all(mallopt(parameter, value) == 1 for parameter, value in _MALLOC)

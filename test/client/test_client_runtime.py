@@ -153,9 +153,8 @@ def test_a_failure_that_nobody_read_is_logged_at_closing(
         assert done.wait(PATIENCE_S)
         assert not errors(caplog)
     assert len(errors(caplog)) == 1
-    record = next(record for record in caplog.records if record.levelno == logging.ERROR)
-    assert record.exc_info is not None
-    assert 'unread' in str(record.exc_info[1])
+    assert 'ValueError: unread' in errors(caplog)[0]
+    assert 'in fail' in errors(caplog)[0], 'where it was raised'
 
 
 def test_a_failure_that_was_read_is_not_logged_again(caplog: pytest.LogCaptureFixture) -> None:
