@@ -47,11 +47,21 @@ class Driven:
 
 @contextmanager
 def driven(
-    children: Children, policy: str, *parameters: str, arm: Sequence[str] = ()
+    children: Children,
+    policy: str,
+    *parameters: str,
+    arm: Sequence[str] = (),
+    arguments: Sequence[str] = (),
 ) -> Iterator[Driven]:
-    """Start all three; `parameters` and `arm` are NAME:=VALUE of the harness and of the arm."""
+    """
+    Start all three.
+
+    `parameters` and `arm` are NAME:=VALUE of the harness and of the arm, `arguments` NAME=VALUE of
+    the policy.
+    """
     children.start('sim_arm', ['sim-arm', '--ros-args', *_given(arm)])
-    children.start('worker', ['worker', policy, '--port', '0'])
+    given = [word for argument in arguments for word in ('--set', argument)]
+    children.start('worker', ['worker', policy, '--port', '0', *given])
     log, pattern = children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
     wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
     found = pattern.search(log.read_text())
