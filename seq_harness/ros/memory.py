@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 
-# glibc's mallopt parameters: camera frames are reused instead of mapped and unmapped each time.
+# glibc's mallopt parameters: camera frames are reused instead of mapped and unmapped each time,
+# and in one heap for all threads, for `give_back` can shrink no other.
 _MALLOC = ((-3, 268_435_456), (-1, 536_870_912), (-2, 33_554_432), (-8, 1))
 
 
@@ -22,7 +23,7 @@ def give_back() -> None:
     """
     Give back to the system what is kept and free; takes some milliseconds.
 
-    Each episode brings threads of its own, which leave free blocks in heaps of their own.
+    Without it the heap stays as large as the most that an episode ever needed at once.
     """
     try:
         trim = ctypes.CDLL(ctypes.util.find_library('c')).malloc_trim

@@ -13,7 +13,7 @@ import time
 from typing import Any
 import weakref
 
-from client.unanswered import Unanswered, WIRES, WITHIN_S
+from client.unanswered import Unanswered, WIRES
 import numpy as np
 import pytest
 from seq_harness.client.cancel import Cancel
@@ -23,7 +23,7 @@ from seq_harness.client.registry import policy_at
 from seq_harness.client.runtime import MAX_UNREAD, Runtime
 from seq_harness.client.transport import Unreachable
 from seq_harness.playback.uplink import Step
-from support.waiting import wait_for
+from support.waiting import PATIENCE_S, wait_for
 
 EPISODES = 100
 CONNECTS = 200
@@ -67,7 +67,7 @@ def interrupted(met: Unanswered, runtime: Runtime) -> Frames:
     runtime.retire()
     scope.close()
     met.let_go()
-    assert runtime.reap(WITHIN_S) == 0
+    assert runtime.reap(PATIENCE_S) == 0
     return frames
 
 
@@ -77,15 +77,15 @@ def alive(frames: Frames) -> int:
 
 @pytest.mark.parametrize('wire', WIRES)
 def test_no_frame_and_no_descriptor_outlives_its_episode(wire: str) -> None:
-    with WIRES[wire](connect_timeout_s=WITHIN_S) as met, Runtime() as runtime, uncollected():
+    with WIRES[wire](connect_timeout_s=PATIENCE_S) as met, Runtime() as runtime, uncollected():
         met.policy.connect()
         frames = interrupted(met, runtime)
         before, threads = descriptors(), threading.active_count()
         for _ in range(EPISODES):
             frames += interrupted(met, runtime)
-        wait_for(lambda: not alive(frames), WITHIN_S, f'the end of all {len(frames)} frames')
-        wait_for(lambda: descriptors() <= before, WITHIN_S, f'{before} descriptors')
-        wait_for(lambda: threading.active_count() <= threads, WITHIN_S, f'{threads} threads')
+        wait_for(lambda: not alive(frames), PATIENCE_S, f'the end of all {len(frames)} frames')
+        wait_for(lambda: descriptors() <= before, PATIENCE_S, f'{before} descriptors')
+        wait_for(lambda: threading.active_count() <= threads, PATIENCE_S, f'{threads} threads')
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_connects_that_are_given_up_leave_no_descriptor(scheme: str) -> None:
         url = f'{scheme}://127.0.0.1:{silent.getsockname()[1]}'
         before, threads = descriptors(), threading.active_count()
         for _ in range(CONNECTS):
-            policy = policy_at(url, connect_timeout_s=WITHIN_S)
+            policy = policy_at(url, connect_timeout_s=PATIENCE_S)
             runtime.start(policy.connect)
             accepted, _ = silent.accept()
             policy.close()
             accepted.close()
-        wait_for(lambda: descriptors() <= before, WITHIN_S, f'{before} descriptors')
-        wait_for(lambda: threading.active_count() <= threads, WITHIN_S, f'{threads} threads')
+        wait_for(lambda: descriptors() <= before, PATIENCE_S, f'{before} descriptors')
+        wait_for(lambda: threading.active_count() <= threads, PATIENCE_S, f'{threads} threads')
 
 
 class Made:
@@ -125,26 +125,26 @@ def test_a_connection_that_is_made_when_nobody_waits_any_more_is_closed(is_late:
     def make(deadline_s: float, given_up: Cancel) -> Made:
         cancel.set()
         if is_late:
-            left.wait(WITHIN_S)
+            left.wait(PATIENCE_S)
         return made
 
     with pytest.raises(Unreachable, match='given up'):
-        opened(Endpoint.read('ws://127.0.0.1:1'), make, WITHIN_S, cancel)
+        opened(Endpoint.read('ws://127.0.0.1:1'), make, PATIENCE_S, cancel)
     left.set()
-    assert made.closed.wait(WITHIN_S)
+    assert made.closed.wait(PATIENCE_S)
 
 
 def test_whoever_connects_hears_at_once_that_nobody_waits_any_more() -> None:
     heard = threading.Event()
 
     def make(deadline_s: float, given_up: Cancel) -> Made:
-        if given_up.wait(WITHIN_S):
+        if given_up.wait(PATIENCE_S):
             heard.set()
         raise OSError('given up')
 
     with pytest.raises(Unreachable, match='within 0'):
         opened(Endpoint.read('ws://127.0.0.1:1'), make, 0.01, Cancel())
-    assert heard.wait(WITHIN_S)
+    assert heard.wait(PATIENCE_S)
 
 
 def test_failures_that_nobody_reads_are_kept_in_bounds_and_each_is_logged_once(
@@ -161,7 +161,7 @@ def test_failures_that_nobody_reads_are_kept_in_bounds_and_each_is_logged_once(
         for number in range(2 * MAX_UNREAD):
             done = threading.Event()
             runtime.start(fail, number, on_done=done.set)
-            assert done.wait(WITHIN_S)
+            assert done.wait(PATIENCE_S)
         assert logged() == [f'failure {number}.' for number in range(MAX_UNREAD)]
     assert logged() == [f'failure {number}.' for number in range(2 * MAX_UNREAD)]
 
@@ -186,7 +186,7 @@ def test_a_failure_keeps_nothing_of_what_was_worked_on() -> None:
     done = threading.Event()
     with Runtime() as runtime, uncollected():
         answer = runtime.start(ask, on_done=done.set)
-        assert done.wait(WITHIN_S)
+        assert done.wait(PATIENCE_S)
         assert alive(kept) == 0
         with pytest.raises(ValueError, match='no such row'):
             answer.result()

@@ -17,9 +17,9 @@ from seq_harness.contract import Actions, Observations, Stream, wire
 from servers.positronic_scripted import meetings, META, ready
 from servers.scripted import packed, scripted
 from servers.scripted import Silence as NoAnswer
+from support.waiting import PATIENCE_S
 from websockets.sync.server import ServerConnection
 
-WITHIN_S = 10.0
 STREAMED = {'observations': {'streams': {'image': {'at': [-2, 0]}, 'state': {}}}}
 """A declaration under which observations travel beside the acts, and are kept."""
 
@@ -85,7 +85,7 @@ def openpi(**options: Any) -> Iterator[Unanswered]:
     with scripted(take) as server, ExitStack() as stack:
         policy = policy_at(f'openpi+ws://127.0.0.1:{server.port}', **options)
         stack.callback(policy.close)
-        yield Unanswered(policy, lambda: arrived.acquire(timeout=WITHIN_S), seen)
+        yield Unanswered(policy, lambda: arrived.acquire(timeout=PATIENCE_S), seen)
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def roboarena(**options: Any) -> Iterator[Unanswered]:
     with scripted(take, greeting) as server, ExitStack() as stack:
         policy = policy_at(f'roboarena+ws://127.0.0.1:{server.port}', **options)
         stack.callback(policy.close)
-        yield Unanswered(policy, lambda: arrived.acquire(timeout=WITHIN_S), observation)
+        yield Unanswered(policy, lambda: arrived.acquire(timeout=PATIENCE_S), observation)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def positronic(**options: Any) -> Iterator[Unanswered]:
 
     with meetings() as met:
         policy = met.meet(speak, **options)
-        yield Unanswered(policy, lambda: arrived.acquire(timeout=WITHIN_S), seen)
+        yield Unanswered(policy, lambda: arrived.acquire(timeout=PATIENCE_S), seen)
 
 
 class Slow:
@@ -144,7 +144,7 @@ class Slow:
     def infer(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Wait, and answer rows."""
         self.arrived.release()
-        self.go.acquire(timeout=WITHIN_S)
+        self.go.acquire(timeout=PATIENCE_S)
         return {'actions': np.zeros((4, 6))}
 
 
@@ -156,7 +156,7 @@ def embedded(**options: Any) -> Iterator[Unanswered]:
         policy = EmbeddedPolicy(slow, **options)
         stack.callback(policy.close)
         yield Unanswered(
-            policy, lambda: slow.arrived.acquire(timeout=WITHIN_S), seen, slow.go.release
+            policy, lambda: slow.arrived.acquire(timeout=PATIENCE_S), seen, slow.go.release
         )
 
 

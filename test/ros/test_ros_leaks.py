@@ -8,7 +8,8 @@ import re
 from typing import NamedTuple
 
 from seq_harness.cli.children import Children
-from support.driving import Driven, driven, WITHIN_S
+from support.driving import Driven, driven
+from support.waiting import PATIENCE_S
 
 FIRST, MORE = 20, 100
 GROWTH_MB, GROWTH_DESCRIPTORS = 20.0, 3
@@ -42,10 +43,10 @@ def interrupt(run: Driven, count: int) -> None:
     """Start and stop episodes; each ends while its act is in flight."""
     watcher, each = run.watcher, run.children.check
     for _ in range(count):
-        watcher.wait(lambda: watcher.call('start') == '', WITHIN_S, 'a start', each)
-        watcher.wait(lambda: watcher.figures['state'] == 'running', WITHIN_S, 'an act', each)
+        watcher.wait(lambda: watcher.call('start') == '', PATIENCE_S, 'a start', each)
+        watcher.wait(lambda: watcher.figures['state'] == 'running', PATIENCE_S, 'an act', each)
         assert watcher.call('stop') == ''
-        watcher.wait(lambda: not watcher.live, WITHIN_S, 'its end', each)
+        watcher.wait(lambda: not watcher.live, PATIENCE_S, 'its end', each)
 
 
 def test_the_node_does_not_grow_with_episodes_that_end_while_an_act_is_in_flight(
@@ -55,7 +56,7 @@ def test_the_node_does_not_grow_with_episodes_that_end_while_an_act_is_in_flight
         Children(tmp_path) as children,
         driven(children, SCRIPTED, arguments=SLOW) as run,
     ):
-        run.watcher.wait(lambda: run.watcher.ready, WITHIN_S, 'a ready harness', children.check)
+        run.watcher.wait(lambda: run.watcher.ready, PATIENCE_S, 'a ready harness', children.check)
         interrupt(run, FIRST)
         before = Size.of(children.pid('harness'))
         interrupt(run, MORE)
