@@ -1,5 +1,5 @@
 """
-Time one round of the player that pops a row.
+Time one round of the player that pops a row, and what an ask costs the thread that makes it.
 
 Seven joints and a gripper, the guard and the statistics on, with 50 and with 5000 rows held. The
 two are measured by turns in one run, so that their ratio holds on a noisy machine.
@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import threading
 import time
 
 import numpy as np
+from seq_harness.client.runtime import Runtime
 from seq_harness.playback.ahead import Ahead
 from seq_harness.playback.answer import Answer
 from seq_harness.playback.asking import Drain
@@ -83,6 +85,19 @@ def block_us(held: int) -> list[float]:
     return times
 
 
+def starts_us(count: int) -> list[float]:
+    """Return how long the runtime took to take each of so many calls, in us."""
+    times = []
+    with Runtime() as runtime:
+        for _ in range(count):
+            done = threading.Event()
+            start = time.perf_counter_ns()
+            runtime.start(lambda: None, on_done=done.set)
+            times.append((time.perf_counter_ns() - start) / 1e3)
+            done.wait()
+    return times
+
+
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
     argparse.ArgumentParser(description=__doc__).parse_args()
@@ -91,12 +106,14 @@ def main() -> None:
     for _ in range(BLOCKS):
         few += block_us(50)
         many += block_us(5000)
+    starts = starts_us(BLOCK * BLOCKS)
     print(f'{"rows held":>10}{"p50 us":>10}{"p99 us":>10}')
-    for name, times in (('50', few), ('5000', many)):
+    for name, times in (('50', few), ('5000', many), ('an ask', starts)):
         print(f'{name:>10}{statistics.median(times):>10.1f}{np.percentile(times, 99):>10.1f}')
     figures = {
         'round_us_p50': round(statistics.median(few), 2),
         'growth_50_to_5000': round(statistics.median(many) / statistics.median(few), 3),
+        'start_us_p50': round(statistics.median(starts), 2),
     }
     print(json.dumps(figures))
 

@@ -214,7 +214,8 @@ class _Host:
             log.warning('the policy was still busy and was left')
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None or not self._loop.is_running():
+        # The loop takes work before its thread has come to run it.
+        if self._loop is None or self._thread is None or not self._thread.is_alive():
             work.close()
             raise PolicyError('the policy is not loaded, or was closed: call connect first')
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 from seq_harness.bags import charged, replay, ReplayOptions
 from seq_harness.cli import replay as command
+from support.driving import patient_demo
 from support.recordings import Follow, motion, parameters, write
 from support.waiting import PATIENCE_S
-
-CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
 
 
 @pytest.fixture(scope='module')
@@ -107,7 +106,7 @@ def test_the_demo_records_what_is_replayed_to_the_same_hash(tmp_path: Path) -> N
     demo = subprocess.run(
         [
             *(sys.executable, '-m', 'seq_harness.cli.main', 'demo', '--seconds', '2'),
-            *('--params-file', str(CONFIG), '--record', str(record)),
+            *('--params-file', str(patient_demo(tmp_path)), '--record', str(record)),
         ],
         capture_output=True,
         text=True,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from seq_harness.client.embedded import EmbeddedPolicy
 from seq_harness.client.registry import policy_at
 from seq_harness.contract import Actions, Observations, Stream
 from seq_harness.playback.uplink import PolicyError, Queued, Retired, Step
+from support.waiting import PATIENCE_S
 
 
 class Windowed:
@@ -111,3 +114,31 @@ def test_a_closed_episode_takes_no_act(windowed: EmbeddedPolicy) -> None:
 def test_what_names_no_policy_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match='names no policy'):
         policy_at(text)
+
+
+class Late(asyncio.SelectorEventLoop):
+    """A loop whose thread comes to run it only once there is work, as on a busy machine."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        super().__init__()
+
+    def run_forever(self) -> None:
+        assert self.asked.wait(PATIENCE_S)
+        super().run_forever()
+
+    # It passes on whatever its base takes.
+    def call_soon_threadsafe(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+        handle = super().call_soon_threadsafe(*args, **options)
+        self.asked.set()
+        return handle
+
+
+def test_a_policy_connects_before_the_thread_of_its_loop_has_come_to_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio, 'new_event_loop', Late)
+    policy = EmbeddedPolicy(Windowed())
+    policy.connect()
+    assert policy.connected
+    policy.close()

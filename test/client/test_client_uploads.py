@@ -137,9 +137,9 @@ def test_an_observation_that_cannot_be_sent_is_said_and_skipped(
     robot = robots(worker, on_state=said.append)
     robot.act()
     robot.observe({'cam': object()})
+    wait_for(lambda: any('cannot be sent' in text for text in said), PATIENCE_S, 'a word of it')
     robot.act()
     assert worker.next(wire.OBSERVE).body['skipped'] == [1]
-    wait_for(lambda: any('cannot be sent' in text for text in said), PATIENCE_S, 'a word of it')
     assert sum('cannot be sent' in text for text in said) == 1
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-import socket
 from typing import Any
 
 import pytest
 from seq_harness.ros.watcher import Watcher
+from support.ports import free_port
 from support.waiting import PATIENCE_S
 
 try:
@@ -21,9 +21,7 @@ else:
 
 @pytest.fixture
 def launched() -> Launched:
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        port = server.getsockname()[1]
-    return Launched('demo.launch.py', {'port': str(port), 'namespace': 'left'})
+    return Launched('demo.launch.py', {'port': str(free_port()), 'namespace': 'left'})
 
 
 @launch_pytest.fixture

@@ -47,7 +47,7 @@ def test_what_is_played_and_recorded_again_is_the_same_recording(
     source, again = DATA / 'handguided_wristcam', tmp_path / 'again'
     with (
         _process('record-bag', '-o', again, '--storage', storage, *TOPICS) as recording,
-        _process('play-bag', source, '--wait', '20') as playing,
+        _process('play-bag', source, '--wait', '60') as playing,
     ):
         assert recording.stderr is not None
         for _ in TOPICS:
@@ -69,7 +69,7 @@ def test_what_is_played_and_recorded_again_is_the_same_recording(
                 assert b.data[: len(a.data)] == a.data
                 assert len(b.data) - len(a.data) < 4
             gaps = [b.log_ns - a.log_ns for a, b in zip(sent, got, strict=True)]
-            assert max(gaps) - min(gaps) < 300_000_000
+            assert max(gaps) - min(gaps) < 3_000_000_000
 
 
 def test_record_bag_ends_by_itself_and_names_what_was_never_published(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_system_clock_that_is_set_by_5_s_either_way_moves_nothing(
             rig.more(ROWS, f'setpoints with the clock at {offset_s:+g} s')
             assert rig.watcher.live, rig.watcher.reason
         gaps = [after - before for before, after in itertools.pairwise(rig.setpoints)]
-        assert max(gaps) < 0.5, 'no setpoint waited for the clock'
+        assert max(gaps) < 2.5, 'no setpoint waited for the clock'
         assert rig.watcher.figures['steps'] < 2 * len(rig.setpoints), 'no steps were made up'
         said = children.log('harness').read_text()
         assert 'the system clock was set by +5.000 s' in said

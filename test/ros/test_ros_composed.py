@@ -132,7 +132,7 @@ def test_a_stop_input_latches_until_it_is_reset(composed: Composition, caller: C
 
 def test_letting_the_deadman_go_ends_the_episode(composed: Composition, caller: Caller) -> None:
     arm = composed.arm()
-    composed.harness(deadman_topic='deadman', deadman_timeout_s=5.0)
+    composed.harness(deadman_topic='deadman', deadman_timeout_s=PATIENCE_S)
     composed.spin()
     deadman = caller.node.create_publisher(Bool, '/deadman', 10)
     bring_up(caller, '/harness')

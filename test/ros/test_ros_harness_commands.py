@@ -23,7 +23,7 @@ def serve(children: Children) -> str:
     children.start('worker', ['worker', HOLD, '--port', '0'])
     log = children.log('worker')
     pattern = re.compile(r'serving \S+ on (ws://\S+)')
-    wait_for(lambda: bool(pattern.search(log.read_text())), 10.0, 'the worker')
+    wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
     found = pattern.search(log.read_text())
     return found.group(1) if found else ''
 

@@ -32,7 +32,7 @@ def check(composed: Composition, tmp_path: Path, capsys: pytest.CaptureFixture[s
         values = {item.name: item.value for item in parameters(composed.url, **changes)}
         file = tmp_path / 'parameters.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
-        status = main(['--params-file', str(file), '--seconds', '1.2', *more])
+        status = main(['--params-file', str(file), '--seconds', '3', *more])
         out = capsys.readouterr().out
         return status, json.loads(out) if '--json' in more else {'text': out}
 

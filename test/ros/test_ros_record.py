@@ -16,6 +16,7 @@ from seq_harness.bags.record_reading import read_record, RunRecord
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray, String
+from support.driving import PATIENT
 from support.waiting import PATIENCE_S, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
@@ -47,11 +48,11 @@ class Rig:
         """Start a worker, and a harness with it."""
         self.children.start('worker', ['worker', f'{REACH}:{policy}', '--port', '0'])
         log, pattern = self.children.log('worker'), re.compile(r'serving \S+ on (ws://\S+)')
-        wait_for(lambda: bool(pattern.search(log.read_text())), 10.0, 'the worker')
+        wait_for(lambda: bool(pattern.search(log.read_text())), PATIENCE_S, 'the worker')
         found = pattern.search(log.read_text())
         url = found.group(1) if found else ''
         command = ['harness', '--ros-args', '--params-file', str(CONFIG)]
-        for parameter in (f'worker_url:={url}', f'record:={self.path}', *parameters):
+        for parameter in (f'worker_url:={url}', *PATIENT, f'record:={self.path}', *parameters):
             command += ['-p', parameter]
         self.children.start('harness', command)
 
@@ -107,9 +108,10 @@ def _same(record: RunRecord) -> None:
     assert exact.setpoints == len(record.setpoints)
 
 
-def test_a_killed_node_leaves_all_but_its_last_second(rig: Rig) -> None:
+def test_a_killed_node_leaves_all_but_what_came_last(rig: Rig) -> None:
+    """It is written every half second; a busy machine may take ten times that."""
     rig.begin()
-    rig.more_setpoints(40)
+    rig.more_setpoints(140)
     # Both processes read the same steady clock.
     killed_ns = time.monotonic_ns()
     os.kill(rig.children.pid('harness'), signal.SIGKILL)
@@ -117,8 +119,8 @@ def test_a_killed_node_leaves_all_but_its_last_second(rig: Rig) -> None:
     record = read_record(rig.path)
     assert record.end is None
     assert record.broken
-    assert killed_ns - 1_000_000_000 < record.rounds[-1].start_ns < killed_ns
-    assert killed_ns - 1_000_000_000 < record.setpoints[-1].sent_ns < killed_ns
+    assert killed_ns - 5_000_000_000 < record.rounds[-1].start_ns < killed_ns
+    assert killed_ns - 5_000_000_000 < record.setpoints[-1].sent_ns < killed_ns
     assert [item.values for item in record.setpoints][: len(rig.seen)] == rig.seen[
         : len(record.setpoints)
     ]

@@ -10,6 +10,7 @@ from typing import Any
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from std_msgs.msg import Float64MultiArray
+from support.driving import PATIENT
 from support.waiting import PATIENCE_S, wait_for
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'demo.yaml'
@@ -31,8 +32,9 @@ class Rig:
     def harness(self, url: str, **parameters: Any) -> None:
         """Start the node as a process; a parameter is written as JSON, which is YAML too."""
         command = ['harness', '--ros-args', '--params-file', str(CONFIG)]
-        for name, value in {'worker_url': url, **parameters}.items():
-            command += ['-p', f'{name}:={json.dumps(value)}']
+        given = {'worker_url': url, **parameters}
+        for parameter in (*PATIENT, *(f'{name}:={json.dumps(given[name])}' for name in given)):
+            command += ['-p', parameter]
         self._children.start('harness', command)
 
     def until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:

@@ -159,7 +159,7 @@ def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behi
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_link, 'SHORTEST_S', 0.1)
-    server, robot = start('--slow-at', '0', '--slow-s', '1.0', reconnect_s=0.2)
+    server, robot = start('--slow-at', '0', '--slow-s', '5', reconnect_s=0.2)
     robot.policy.connect()
     scope = robot.scope()
     failed: list[BaseException] = []
@@ -177,7 +177,7 @@ def test_openpi_question_that_is_given_up_ends_at_once_and_leaves_no_answer_behi
     scope.close()
     asking.join(PATIENCE_S)
     assert failed
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 4.0, 'it ends before the inference'
     assert robot.policy.connected, 'we left by ourselves: the server is not lost'
     assert count(robot.scope().infer(step())) == 1, 'a busy server is waited for'
 
@@ -187,7 +187,7 @@ def test_openpi_server_that_answers_nothing_while_it_infers_is_waited_for(
 ) -> None:
     """Its loop answers no ping for so long; a first inference may compile for minutes."""
     monkeypatch.setattr(plain_websocket, 'PROGRESS_S', 0.3)
-    _, robot = start('--slow-at', '0', '--slow-s', '1.5', act_timeout_s=1.0)
+    _, robot = start('--slow-at', '0', '--slow-s', '5', act_timeout_s=2.0)
     robot.policy.connect()
     robot.policy.warm_up(step().observation)
     assert robot.heard('has not answered for')

@@ -15,7 +15,7 @@ from seq_harness.playback.uplink import ActAbandoned, StateLost, WorkerLost
 from servers.openpi_robot import count, FORGETFUL, read, Robot, robot_at, SCRIPT, step
 from support.ports import free_port
 from support.servers import needs_servers, OURS, served, ServerProcess
-from support.waiting import PATIENCE_S, wait_for
+from support.waiting import AT_ONCE_S, PATIENCE_S, wait_for
 
 pytestmark = needs_servers
 
@@ -29,11 +29,11 @@ def start(stack: ExitStack) -> Start:
 
 
 def test_openpi_answer_that_comes_too_late_is_never_taken_for_the_next(start: Start) -> None:
-    _, robot = start('--slow-at', '1', '--slow-s', '1.5', act_timeout_s=0.5, server=FORGETFUL)
+    _, robot = start('--slow-at', '1', '--slow-s', '5', act_timeout_s=2.0, server=FORGETFUL)
     robot.policy.connect()
     scope = robot.scope()
     assert count(scope.infer(step())) == 0
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.5 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         scope.infer(step(1))
     answers = []
 
@@ -88,22 +88,22 @@ def test_openpi_connection_that_is_lost_after_an_answer_takes_the_episode_along(
 def test_openpi_connection_that_is_lost_over_a_question_ends_the_episode_at_once(
     start: Start,
 ) -> None:
-    _, robot = start('--die-at', '1', reconnect_s=20.0)
+    _, robot = start('--die-at', '1', reconnect_s=PATIENCE_S)
     robot.policy.connect()
     scope = robot.scope()
     scope.infer(step())
     began_s = time.monotonic()
     with pytest.raises(StateLost, match='lost after an answer'):
         scope.infer(step(1))
-    assert time.monotonic() - began_s < 10.0, 'nobody waited for another connection'
+    assert time.monotonic() - began_s < AT_ONCE_S, 'nobody waited for another connection'
 
 
 def test_openpi_answer_that_takes_too_long_in_an_episode_ends_it(start: Start) -> None:
-    _, robot = start('--slow-at', '1', '--slow-s', '1.5', act_timeout_s=0.5)
+    _, robot = start('--slow-at', '1', '--slow-s', '5', act_timeout_s=2.0)
     robot.policy.connect()
     scope = robot.scope()
     scope.infer(step())
-    with pytest.raises(StateLost, match=r'no answer came within 0\.5 s'):
+    with pytest.raises(StateLost, match='no answer came within'):
         scope.infer(step(1))
     assert scope.figures().reconnects == 0
 
@@ -149,10 +149,10 @@ def test_openpi_idle_robot_finds_a_server_again_that_was_restarted(
 
 
 def test_openpi_frozen_server_is_given_up_within_the_time_of_a_question(start: Start) -> None:
-    server, robot = start(act_timeout_s=1.0, server=FORGETFUL)
+    server, robot = start(act_timeout_s=2.0, server=FORGETFUL)
     robot.policy.connect()
     scope = robot.scope()
     scope.infer(step())
     os.kill(server.pid, signal.SIGSTOP)
-    with pytest.raises(ActAbandoned, match=r'no answer came within 1 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         scope.infer(step(1))

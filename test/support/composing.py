@@ -38,7 +38,7 @@ def parameters(url: str, **changes: Any) -> list[Parameter]:
         'inputs.state.topic': 'joint_states',
         'inputs.state.type': 'joint_state',
         'inputs.state.joints': list(JOINTS),
-        'inputs.state.max_age_s': 1.0,
+        'inputs.state.max_age_s': 3.0,
         'channel_names': ['arm'],
         'channels.arm.topic': 'commands',
         'channels.arm.type': 'float64_multi_array',

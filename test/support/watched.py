@@ -31,19 +31,18 @@ JOINTS = ['j1', 'j2']
 MOVING, STILL = [0.3, -0.2], [0.0, 0.0]
 PERIOD_S = 0.1
 TRIES, TRY_S = 5, 3.0
-ENDS_S = 5.0
 
-POLICY = [
-    'seq_harness.worker.policies.scripted:Scripted',
-    '--port',
-    '0',
-    '--set',
-    f'columns={json.dumps(JOINTS)}',
-    '--set',
-    'actions=' + json.dumps({'key': 'actions', 'hz': 1 / PERIOD_S}),
-    '--set',
-    'chunks=' + json.dumps([{'actions': [MOVING] * 20}]),
-]
+
+def policy(hz: float) -> list[str]:
+    """Return what serves a policy of two joints that move evenly."""
+    settings = {
+        'columns': JOINTS,
+        'actions': {'key': 'actions', 'hz': hz},
+        'chunks': [{'actions': [MOVING] * 20}],
+    }
+    given = [f'{name}={json.dumps(value)}' for name, value in settings.items()]
+    sets = [word for setting in given for word in ('--set', setting)]
+    return ['seq_harness.worker.policies.scripted:Scripted', '--port', '0', *sets]
 
 
 class Processes(Protocol):
@@ -161,8 +160,10 @@ class Rig:
 
         self.until(ready, 'a ready harness')
 
-    def watchdog(self) -> None:
-        self.children.start('watchdog', ['watchdog'])
+    def watchdog(self, timeout_s: float = 0.0) -> None:
+        """Start a watchdog; 0 s stands for as long as it takes by itself for silence."""
+        parameter = f'timeout_s:={timeout_s}'
+        self.children.start('watchdog', ['watchdog', '--ros-args', '-p', parameter])
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         wait_for(condition, PATIENCE_S, what)
@@ -223,7 +224,7 @@ def spun(kind: Callable[[Context], N]) -> Iterator[N]:
     thread.start()
     yield node
     over.set()
-    thread.join(ENDS_S)
+    thread.join(PATIENCE_S)
     if thread.is_alive():
         pytest.fail(f'the middleware holds up {node.get_name()}')
     executor.shutdown()
@@ -232,10 +233,10 @@ def spun(kind: Callable[[Context], N]) -> Iterator[N]:
 
 
 @contextmanager
-def watched(processes: Processes, folder: Path) -> Iterator[Rig]:
+def watched(processes: Processes, folder: Path, hz: float = 1 / PERIOD_S) -> Iterator[Rig]:
     """Give a robot, and a worker beside which a harness and a watchdog may be started."""
     with spun(Joints), spun(Robot) as robot:
-        processes.start('worker', ['worker', *POLICY])
+        processes.start('worker', ['worker', *policy(hz)])
         yield Rig(processes, robot, folder)
         for name in ('harness', 'watchdog'):
             _thaw(processes, name)

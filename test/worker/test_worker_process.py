@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from seq_harness.contract.msgpack import pack
-from support.waiting import PATIENCE_S
+from support.waiting import AT_ONCE_S, PATIENCE_S
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from worker.worker_wire import client_of, raw_websocket
@@ -81,7 +81,7 @@ def test_one_line_says_what_is_served_and_where() -> None:
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_process_in_a_second_even_when_an_inference_hangs(
+def test_a_signal_ends_the_process_at_once_even_when_an_inference_hangs(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     write_policy(
@@ -104,7 +104,7 @@ def test_a_signal_ends_the_process_in_a_second_even_when_an_inference_hangs(
         with pytest.raises(ConnectionClosed) as closed:
             client.socket.recv(PATIENCE_S)
         assert worker.wait(PATIENCE_S) == 0
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < AT_ONCE_S
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1001
 
@@ -128,7 +128,7 @@ def test_a_signal_ends_a_process_whose_policy_never_stops_computing(tmp_path: Pa
         began = time.monotonic()
         worker.terminate()
         assert worker.wait(PATIENCE_S) == 0
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < AT_ONCE_S
 
 
 def test_a_signal_while_the_policy_loads_ends_the_process(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_clients_that_neither_read_nor_answer_do_not_hold_up_the_end(tmp_path: P
         began = time.monotonic()
         worker.terminate()
         assert worker.wait(PATIENCE_S) == 0
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < AT_ONCE_S
         for raw in silent:
             raw.close()
 
