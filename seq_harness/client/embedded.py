@@ -22,6 +22,7 @@ from seq_harness.client.verdict import judge
 from seq_harness.contract import obs_schedule, wire
 from seq_harness.contract.connect import WorkerDeclaration
 from seq_harness.contract.errors import TransportError
+from seq_harness.contract.excerpt import excerpt
 from seq_harness.contract.msgpack import unpack
 from seq_harness.contract.params import cast_params
 from seq_harness.playback.session import Observation
@@ -230,7 +231,7 @@ class _Host:
             if self._running is not None and self._running.done():
                 error = self._running.exception()
                 text = error.detail if isinstance(error, TransportError) else str(error)
-                raise PolicyError(f'the policy could not be loaded: {text}')
+                raise PolicyError(f'the policy could not be loaded: {excerpt(text)}')
             if loop.time() >= deadline_s:
                 raise WorkerLost(f'the policy was not loaded within {within_s:g} s')
             await asyncio.sleep(LOOK_S)

@@ -25,6 +25,7 @@ from seq_harness.client.transport import (
     Unreachable,
 )
 from seq_harness.contract import wire
+from seq_harness.contract.excerpt import excerpt, SHOWN
 from seq_harness.contract.frames import pack_frames
 from seq_harness.contract.json_body import Contents, contents_of, JsonError, pack_json, unpack_json
 from seq_harness.contract.msgpack import MsgpackError, pack, unpack
@@ -309,8 +310,8 @@ def decoded(head: HTTPResponse, data: bytes) -> Mapping[str, Any]:
     if isinstance(body, Mapping):
         return body
     # Not a worker's own answer to an error: a proxy's or a tunnel's.
-    text = data[:200].decode(errors='replace').strip()
-    return {} if head.status < 300 else {'detail': f'HTTP {head.status} {head.reason}: {text}'}
+    text = f'HTTP {head.status} {head.reason}: {data[:SHOWN].decode(errors="replace")}'
+    return {} if head.status < 300 else {'detail': excerpt(text)}
 
 
 class _TimedSocket:

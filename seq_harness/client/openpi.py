@@ -32,6 +32,7 @@ from seq_harness.client.transport import (
 from seq_harness.client.websocket_opening import connected_websocket
 from seq_harness.contract import wire
 from seq_harness.contract.connect import WorkerDeclaration
+from seq_harness.contract.excerpt import excerpt, logged
 from seq_harness.contract.msgpack import MsgpackError
 from seq_harness.contract.numpy_msgpack import pack, unpack
 from seq_harness.playback.uplink import PolicyError
@@ -41,9 +42,6 @@ PORT = 8000
 
 FINAL_CLOSES = (1002, 1003, 1007, 1008, 1009, 1010)
 """Codes of a close that will come again: a wrong path is answered by 1008 on some servers."""
-
-LOGGED = 20_000
-"""Characters of a traceback that reach the log; the reason of an end has its last line alone."""
 
 log = logging.getLogger('seq_harness.client')
 
@@ -180,7 +178,7 @@ def answer_to(
     came = socket.exchange(message, within_s, cancel, waiting)
     if came.is_text:
         socket.close()
-        log.error('the server answers an error:\n%s', came.text[:LOGGED])
+        log.error('the server answers an error:\n%s', logged(came.text))
         raise PolicyError(told(came))
     try:
         return unpack(came.data)
@@ -191,8 +189,7 @@ def answer_to(
 
 def told(came: Message) -> str:
     """Return what a traceback comes to: its last line; of another text its beginning."""
-    lines = [line for line in came.text.splitlines() if line.strip()]
-    return (lines[-1] if lines else 'an empty text, where an answer was expected')[:500]
+    return excerpt(came.text) or 'an empty text, where an answer was expected'
 
 
 def infer_ms_of(answer: Any) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 import json
+import logging
 import time
 from typing import Any
 from urllib.parse import urlencode
@@ -26,6 +27,7 @@ from seq_harness.client.transport import (
 )
 from seq_harness.client.websocket_opening import connected_websocket
 from seq_harness.contract import wire
+from seq_harness.contract.excerpt import excerpt, logged
 from seq_harness.contract.msgpack import MsgpackError
 from seq_harness.contract.numpy_msgpack import pack, unpack
 from seq_harness.playback.uplink import PolicyError
@@ -53,6 +55,8 @@ PROTOCOL, SESSION, META = 'protocol_version', 'session_id', 'meta'
 OBSERVATION, RESULT, TIMING, END = 'observation', 'result', 'timing', 'end_session'
 
 Progress = Callable[[str], None]
+
+log = logging.getLogger('seq_harness.client')
 
 
 @dataclass(frozen=True)
@@ -233,10 +237,10 @@ def _ready(endpoint: Endpoint, socket: PlainWebsocket, came: Mapping[str, Any]) 
 
 def _refusal(endpoint: Endpoint, came: Mapping[str, Any]) -> str:
     if ERROR in came:
-        return f'{endpoint} refused the session: {came[ERROR]!s:.1000}'
+        return f'{endpoint} refused the session: {excerpt(came[ERROR])}'
     return (
         f'{endpoint} is no positronic server: a status was expected, and a mapping with the keys '
-        f'{sorted(map(str, came))} came'[:400]
+        f'{excerpt(sorted(map(str, came)))} came'
     )
 
 
@@ -260,11 +264,12 @@ def _read_answer(message: Message) -> Answer:
     except MsgpackError as error:
         raise PolicyError(f'the answer could not be read: {error}') from error
     if ERROR in came:
-        raise PolicyError(f'{came[ERROR]!s:.2000}')
+        log.error('the server answers an error:\n%s', logged(came[ERROR]))
+        raise PolicyError(excerpt(came[ERROR]))
     if RESULT not in came:
         raise PolicyError(
-            f'the answer holds no {RESULT!r}; it has {sorted(map(str, came))}: is it a positronic '
-            'server?'
+            f'the answer holds no {RESULT!r}; it has {excerpt(sorted(map(str, came)))}: is it a '
+            'positronic server?'
         )
     said = came.get(TIMING)
     timing = said if isinstance(said, Mapping) else {}
@@ -278,7 +283,7 @@ def _is_time(name: Any, value: Any) -> bool:
 
 def _read_map(message: Message) -> Mapping[Any, Any]:
     if message.is_text:
-        raise MsgpackError(f'a text came: {message.text[:500]}')
+        raise MsgpackError(f'a text came: {excerpt(message.text)}')
     value = unpack(message.data)
     if not isinstance(value, Mapping):
         raise MsgpackError(f'a {type(value).__name__} came, and a mapping was expected')

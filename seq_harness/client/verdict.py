@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+import logging
 from typing import Any
 
 from seq_harness.client.transport import Reply
 from seq_harness.contract import wire
 from seq_harness.contract.errors import ErrorBody, ErrorCode, read_error
+from seq_harness.contract.excerpt import excerpt, logged
 
 HEAD_OF_LINE_S = 1.0
 IN_LINE_S = 2.0
@@ -56,6 +58,8 @@ class Judgement:
 
 ANSWERED = Judgement(Verdict.ANSWERED)
 
+log = logging.getLogger('seq_harness.client')
+
 
 def judge(reply: Reply) -> Judgement:
     """Say what an answer to an act means."""
@@ -64,10 +68,13 @@ def judge(reply: Reply) -> Judgement:
     # An answer's body names the worker process beside what the contract's error holds.
     fields = {name: reply.body[name] for name in ErrorBody.model_fields if name in reply.body}
     error = read_error(reply.status, fields)
+    verdict, text = _verdict(error), _text(error)
+    if verdict is Verdict.FAILED and (whole := logged(_whole(error))) not in text:
+        log.error('the worker failed an act:\n%s', whole)
     return Judgement(
-        _verdict(error),
+        verdict,
         error.code,
-        _text(error),
+        text,
         _retry_after_s(error),
         error.code is ErrorCode.UNAVAILABLE and 'code' in fields,
         _resend_from(error.details),
@@ -98,18 +105,30 @@ def _retry_after_s(error: ErrorBody) -> float | None:
     return min(max(error.retry_after_s or LINE_DEFAULT_S, soonest_s), LINE_LAST_S)
 
 
-def _text(error: ErrorBody) -> str:
+def _whole(error: ErrorBody) -> str:
+    """Return what failed in the worker's own words."""
+    raised = _raised(error)
+    return f'{raised["type"]}: {raised.get("message", error.detail)}' if raised else error.detail
+
+
+def _raised(error: ErrorBody) -> Mapping[str, Any]:
+    """Return what the policy itself raised, by type and message; empty if it is not known."""
     raised = error.details.get(wire.DETAIL_EXCEPTION)
-    if isinstance(raised, Mapping) and 'type' in raised:
-        return f'{raised["type"]}: {raised.get("message", error.detail)}'
+    return raised if isinstance(raised, Mapping) and 'type' in raised else {}
+
+
+def _text(error: ErrorBody) -> str:
+    detail = excerpt(_whole(error))
+    if _raised(error):
+        return detail
     eta_s = error.details.get(wire.DETAIL_ETA_S)
     if error.code is ErrorCode.WARMING and isinstance(eta_s, (int, float)):
-        return f'{error.code.value}: {error.detail}; about {eta_s:.0f} s more'
+        return f'{error.code.value}: {detail}; about {eta_s:.0f} s more'
     place = error.details.get(wire.DETAIL_QUEUE_POSITION)
     if isinstance(place, int):
-        return f'{error.code.value}: {error.detail}; place {place} in the line'
-    hint = f' ({error.hint})' if error.hint else ''
-    return f'{error.code.value}: {error.detail}{hint}'
+        return f'{error.code.value}: {detail}; place {place} in the line'
+    hint = f' ({excerpt(error.hint)})' if error.hint else ''
+    return f'{error.code.value}: {detail}{hint}'
 
 
 def _resend_from(details: Mapping[str, Any]) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.connect import WorkerDeclaration
+from seq_harness.contract.excerpt import excerpt
 from seq_harness.episode import Episode, Start
 from seq_harness.harness import Opened
 from seq_harness.observation import ObservationSpec
@@ -90,7 +92,7 @@ class Pipeline:
             width=len(self._columns),
             key=ROWS if action else actions.key if actions else None,
         )
-        self._rows_of = rows_of(action, self._splitter) if action else self._splitter
+        self._split = rows_of(action, self._splitter) if action else self._splitter
         horizon = actions.open_loop_horizon if actions else None
         self._playing = Playing(settings, self.period_ns, horizon, on_frozen)
         self.joint_map = JointMap(settings) if settings.joints else None
@@ -196,6 +198,12 @@ class Pipeline:
     def by_hand(self) -> ByHand:
         """Return what manual commands must pass."""
         return self._playing.by_hand()
+
+    def _rows_of(self, outputs: Any) -> Chunk | None:
+        chunk = self._split(outputs)
+        if chunk is None or chunk.end_reason is None:
+            return chunk
+        return replace(chunk, end_reason=excerpt(chunk.end_reason))
 
     def _refuse_not_finite(self, chunk: Chunk) -> None:
         for number, row in enumerate(self._playing.mode.horizon.cut(chunk).rows):

@@ -63,6 +63,17 @@ def columns_by_name(
     return tuple(declared.index(name) for name in wanted)
 
 
+def _end_of(answer: Any) -> str | None:
+    """Return the reason that ends the episode after these rows, if the answer has one."""
+    end = answer.get(END) if isinstance(answer, Mapping) else None
+    if end is not None and not isinstance(end, str):
+        raise ChunkRefused(
+            f'{END!r} must be a text, the reason for which the episode ends; '
+            f'{type(end).__name__} came'
+        )
+    return end
+
+
 class RowSplitter:
     """Turn a policy's answer into a chunk of rows by channel; runs below the player."""
 
@@ -96,14 +107,14 @@ class RowSplitter:
         """
         if answer is None:
             return None
-        end = answer.get(END) if isinstance(answer, Mapping) else None
+        end = _end_of(answer)
         rows = self._array(self._rows_of(answer))[: self._horizon]
         if len(rows) > MAX_ROWS:
             raise ChunkRefused(
                 f'at most {MAX_ROWS} rows were expected in one answer; {len(rows)} came'
             )
         commands = [self._commands(row) for row in rows]
-        return Chunk.at_rate(commands, self._fps, None if end is None else str(end))
+        return Chunk.at_rate(commands, self._fps, end)
 
     def joined(self, rows: Sequence[Commands]) -> npt.NDArray[np.float32]:
         """

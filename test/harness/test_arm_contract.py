@@ -79,6 +79,13 @@ def test_a_chunk_is_cut_at_its_own_horizon_and_may_end_the_episode() -> None:
     assert chunk_of(None) is None
 
 
+def test_the_reason_of_a_policy_to_end_is_one_line_of_200_characters() -> None:
+    assert (
+        chunk_of({**CHUNK, 'end': '\x1b[2Jdone\nand more'}).end_reason == r'\x1b[2Jdone\nand more'
+    )
+    assert len(chunk_of({**CHUNK, 'end': 'x' * 5000}).end_reason) == 200
+
+
 @pytest.mark.parametrize(
     ('changed', 'said'),
     [

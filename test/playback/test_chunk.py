@@ -134,6 +134,12 @@ def test_an_answer_may_end_the_episode() -> None:
     assert chunk.end_reason == 'done'
 
 
+@pytest.mark.parametrize('end', [True, 1, ['done'], {'why': 'done'}, b'done'])
+def test_an_end_that_is_no_text_is_refused(end: Any) -> None:
+    with pytest.raises(ChunkRefused, match="'end' must be a text"):
+        splitter()({'actions': np.zeros((1, 3)), 'end': end})
+
+
 def test_none_is_nothing_new_and_no_rows_are_an_empty_chunk() -> None:
     assert splitter()(None) is None
     empty = splitter(key=None)([])
