@@ -18,6 +18,7 @@ from seq_harness.observation import ObservationSpec
 from seq_harness.pipeline.arm_actions import bounded, ROWS, rows_of
 from seq_harness.pipeline.arm_observations import ArmObservations, BLANK_INSTRUCTION
 from seq_harness.pipeline.forms import StopOnChange
+from seq_harness.pipeline.grippers import without_effort
 from seq_harness.pipeline.joint_map import describe_joint, JointMap
 from seq_harness.pipeline.moving import unwatched
 from seq_harness.pipeline.playing import Playing
@@ -132,8 +133,11 @@ class Pipeline:
     @property
     def cautions(self) -> list[str]:
         """Say what may be meant, and may do harm; of what moves nothing for a preview."""
-        turned = rotation_vectors(self._settings)
-        return turned if self._settings['preview'] else [*unwatched(self._settings), *turned]
+        settings = self._settings
+        turned = rotation_vectors(settings)
+        if settings['preview']:
+            return turned
+        return [*unwatched(settings), *without_effort(settings), *turned]
 
     def open(self, scope: PolicyScope, start: Start, stack: ExitStack) -> Opened:
         """Put an episode together on a policy scope that is open; `stack` closes it all."""

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from seq_harness.inputs import Snapshot
 from seq_harness.messages.commands import COMMANDS
+from seq_harness.pipeline.grippers import without_effort
 from seq_harness.pipeline.moving import unwatched
 from seq_harness.pipeline.rotations import rotation_vectors
 from seq_harness.ros.beats import STANDING
@@ -149,6 +150,8 @@ def following_findings(settings: Settings) -> Iterator[Finding]:
     """Say where nothing notices that the robot does not follow, or what it follows is amiss."""
     for said in unwatched(settings):
         yield warning('safety', said, 'set channels.<name>.max_tracking_error to what it may lag')
+    for said in without_effort(settings):
+        yield warning('channels', said, 'set the N or Nm that the gripper is to close with')
     for said in rotation_vectors(settings):
         yield warning('channels', said, 'or give the columns other names, if they are none')
 

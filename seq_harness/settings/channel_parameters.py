@@ -50,7 +50,8 @@ CHANNEL = (
     ),
     Parameter(
         'max_effort', Kind.DOUBLE, 0.0, 'For grippers: the most effort to close with, in N or Nm; '
-        '0 leaves that to the gripper.', 0.0,
+        'a parallel_gripper_action leaves 0 to the gripper, the others send it, and some grippers '
+        'take it for no force.', 0.0,
     ),
     Parameter(
         'goal_change', Kind.DOUBLE, 0.002, 'For gripper actions: how far a value must be from the '

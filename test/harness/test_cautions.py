@@ -89,6 +89,29 @@ def test_columns_of_joints_get_none(names: list[str]) -> None:
     assert pipeline(**changes).cautions == []
 
 
+@pytest.mark.parametrize(
+    ('kind', 'effort', 'is_told'),
+    [
+        ('gripper_action', 0.0, True),
+        ('gripper_command', 0.0, True),
+        ('gripper_action', 20.0, False),
+        ('parallel_gripper_action', 0.0, False),
+    ],
+)
+def test_g56_an_effort_of_zero_is_told_of(kind: str, effort: float, is_told: bool) -> None:
+    changes = {
+        'channels__arm__type': kind,
+        'channels__arm__joints': ['j1'],
+        'channels__arm__lower': [0.0],
+        'channels__arm__upper': [1.0],
+        'channels__arm__max_velocity': [1.0],
+        'channels__arm__max_effort': effort,
+    }
+    said = [caution.partition(',')[0] for caution in pipeline(**changes).cautions]
+    assert said == ['channels.arm.max_effort is 0'] * is_told
+    assert pipeline(**changes, preview=True).cautions == []
+
+
 def test_g59_a_rotation_vector_is_played_as_the_pose_that_the_hint_tells_of() -> None:
     made = pipeline(**POSE, channels__arm__columns=ROTVEC, layers=FORM)
     assert made.cautions == []

@@ -201,15 +201,15 @@ def test_a_parallel_gripper_is_sent_its_joints_by_name(rig: Rig) -> None:
     assert (list(command.position), list(command.effort)) == ([0.25], [20.0])
 
 
-def test_a_new_goal_takes_the_place_of_the_one_before(rig: Rig) -> None:
+def test_g56_a_new_value_has_the_goal_under_way_cancelled_first(rig: Rig) -> None:
     gripper, made = rig.gripper(), rig.commanding()
     served(rig, made)
     send(made, 0.1)
-    rig.until(lambda: len(gripper.taken) == 1, 'a goal')
-    send(made, 0.9)
-    rig.until(lambda: len(gripper.taken) == 2, 'another')
-    rig.until(lambda: counts(made).get('preempted') == 1, 'the end of the first')
-    assert gripper.cancelled == 0, 'the server itself ends the one before'
+    rig.until(lambda: counts(made).get('accepted') == 1, 'a goal')
+    for value in (0.5, 0.7, 0.9):
+        send(made, value)
+    rig.until(lambda: gripper.taken[-1].position == 0.9, 'the newest')
+    assert gripper.cancelled == counts(made)['preempted'] == len(gripper.taken) - 1
     gripper.end()
     rig.until(lambda: counts(made).get('reached') == 1, 'the end of the second')
 
