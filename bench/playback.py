@@ -1,8 +1,10 @@
 """
-Time one round of the player that pops a row, and what an ask costs the thread that makes it.
+Time one round of the player: that pops a row, that loads a chunk into an ensemble, and what an ask
+costs the thread that makes it.
 
 Seven joints and a gripper, the guard and the statistics on, with 50 and with 5000 rows held. The
-two are measured by turns in one run, so that their ratio holds on a noisy machine.
+two are measured by turns in one run, so that their ratio holds on a noisy machine. The ensemble is
+of chunks of 100 rows at 50 Hz and 14 joints, asked for with every row: 100 of them overlap.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from seq_harness.playback.asking import Drain
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.guard import Guard, Limits
 from seq_harness.playback.handoff import ArriveAtStart
+from seq_harness.playback.modes import Mode, parts_of
 from seq_harness.playback.player import ChunkPlayer
 from seq_harness.playback.session import Observation
 
 PERIOD_NS = 10_000_000
 BLOCK, BLOCKS = 200, 40
+ENSEMBLE_NS, ENSEMBLE_ROWS, ENSEMBLE_JOINTS = 20_000_000, 100, 14
 JOINTS = {'arm': 7, 'gripper': 1}
 
 
@@ -98,6 +102,43 @@ def starts_us(count: int) -> list[float]:
     return times
 
 
+class Chunks(OneChunk):
+    """An uplink that answers every question at once, with another chunk."""
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(0)
+        self._chunk = self._made()
+
+    def ask(
+        self, observation: Observation, t: int, ahead: Ahead | None = None
+    ) -> Answer[Chunk | None]:
+        self._chunk = self._made()
+        return self
+
+    def _made(self) -> Chunk:
+        values = self._random.uniform(-0.5, 0.5, (ENSEMBLE_ROWS, ENSEMBLE_JOINTS))
+        return Chunk.at_rate([{'arm': row} for row in values], 1e9 / ENSEMBLE_NS)
+
+
+def ensemble_ms() -> list[float]:
+    """Return how long each round took that loads a chunk into a full ensemble, in ms."""
+    mode = Mode(asking='every', every_rows=1, handoff='ensemble')
+    player = ChunkPlayer(
+        Chunks(),
+        **parts_of(mode, ENSEMBLE_NS),
+        guard=Guard({'arm': limits(ENSEMBLE_JOINTS)}, ENSEMBLE_NS),
+        measured=lambda observation: {'arm': np.zeros(ENSEMBLE_JOINTS)},
+    )
+    times = []
+    for i in range(3 * ENSEMBLE_ROWS):
+        start = time.perf_counter_ns()
+        player({}, i * ENSEMBLE_NS)
+        times.append((time.perf_counter_ns() - start) / 1e6)
+    if player.statistics.chunks < 3 * ENSEMBLE_ROWS:
+        raise RuntimeError(f'expected a chunk a round, {player.statistics.chunks} were loaded')
+    return times[ENSEMBLE_ROWS:]
+
+
 def main() -> None:
     """Print a table, and the figures as one JSON object."""
     argparse.ArgumentParser(description=__doc__).parse_args()
@@ -110,10 +151,13 @@ def main() -> None:
     print(f'{"rows held":>10}{"p50 us":>10}{"p99 us":>10}')
     for name, times in (('50', few), ('5000', many), ('an ask', starts)):
         print(f'{name:>10}{statistics.median(times):>10.1f}{np.percentile(times, 99):>10.1f}')
+    loads = ensemble_ms()
+    print(f'a chunk loaded into an ensemble: {statistics.median(loads):.2f} ms')
     figures = {
         'round_us_p50': round(statistics.median(few), 2),
         'growth_50_to_5000': round(statistics.median(many) / statistics.median(few), 3),
         'start_us_p50': round(statistics.median(starts), 2),
+        'ensemble_load_ms_p50': round(statistics.median(loads), 3),
     }
     print(json.dumps(figures))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from seq_harness.playback.anchors import Arrived
 from seq_harness.playback.blending import blended
-from seq_harness.playback.kinds import Kind, Kinds
+from seq_harness.playback.kinds import Kinds
+from seq_harness.playback.mixture import Mixture
 from seq_harness.playback.plan import Plan, Waypoint
 from seq_harness.playback.rotations import Vector
-from seq_harness.playback.said import Instants, Said
 
 AGGREGATES = {
     'latest': 1.0,
@@ -47,12 +46,10 @@ class Ensemble:
         self._decay = decay
 
     def sew(self, old: Plan | None, new: Plan, arrived: Arrived, kinds: Kinds) -> Plan:
-        before = old.sources if old else ()
         rows = new.waiting()
-        alive = (chunk for chunk in before if chunk.end_ns > arrived.t)
-        sources = (*alive, Said(rows, new.end_ns, kinds))
-        instants = np.array([row.due_ns for row in rows], np.int64)
-        means = {name: self._means(name, kinds[name], instants, sources) for name in new.channels}
+        before = old.mixture if old and old.mixture else Mixture(self._decay, kinds)
+        mixture = before.joined(rows, new.end_ns, new.channels, arrived.t)
+        means = mixture.means
         averaged = [
             Waypoint(
                 row.due_ns,
@@ -61,18 +58,7 @@ class Ensemble:
             )
             for i, row in enumerate(rows)
         ]
-        return new.replaced(averaged).made_of(sources)
-
-    def _means(self, name: str, kind: Kind, instants: Instants, sources: Sequence[Said]) -> Vector:
-        """Return the mean of what the sources say at each instant, [R, D]."""
-        said = [part for source in sources if (part := source.at(name, instants))]
-        shape = len(said), len(instants), said[-1][1].shape[-1]
-        values, there = np.zeros(shape), np.zeros(shape[:2], np.bool_)
-        for i, (rows, found) in enumerate(said):
-            values[i, rows], there[i, rows] = found, True
-        ranks = np.cumsum(there, axis=0) - 1
-        weights = np.where(there, np.exp(-self._decay * ranks), 0.0)
-        return kind.mean(values, weights)
+        return new.replaced(averaged).made_of(mixture)
 
 
 def _like(value: Any, mean: Vector) -> Any:

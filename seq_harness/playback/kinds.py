@@ -11,9 +11,6 @@ from seq_harness.playback.rotations import rotated, rotation_between, Vector
 
 HOLD, ZERO = 'hold', 'zero'
 
-TIE = 1e-9
-"""Weights that differ by less than this are the same."""
-
 
 class KindRefused(ValueError):
     """A channel's kind is unknown, or does not say what it must; names what is known."""
@@ -48,13 +45,6 @@ class Kind(Protocol):
 
     def blend(self, old: Any, new: Any, share: float) -> Any:
         """Return the value that lies `share`, 0 to 1, of the way from `old` to `new`."""
-
-    def mean(self, values: Vector, weights: Vector) -> Vector:
-        """
-        Return the means [R, D] of values [S, R, D] by their weights [S, R], 0 where there is none.
-
-        At each of the R places the first weight above 0 is the one of the oldest value.
-        """
 
     def near(self, before: Any, value: Any) -> Any:
         """Return `value`, written as its turn nearest to `before`."""
@@ -100,14 +90,6 @@ class Position:
 
     def blend(self, old: Any, new: Any, share: float) -> Any:
         return self.moved(old, share * self.difference(old, new))
-
-    def mean(self, values: Vector, weights: Vector) -> Vector:
-        first = np.argmax(weights > 0, axis=0)
-        base = values[first, np.arange(values.shape[1])]
-        changes = self.difference(base, values)
-        total = weights.sum(axis=0)
-        shares = weights / np.where(total > 0, total, 1.0)
-        return np.asarray(self.moved(base, np.einsum('sr,srd->rd', shares, changes)))
 
     def near(self, before: Any, value: Any) -> Any:
         return value
@@ -264,22 +246,7 @@ class Binary(Position):
     measured = False
 
     def blend(self, old: Any, new: Any, share: float) -> Any:
-        if np.ndim(share):
-            return np.where(share >= 0.5, new, old)
         return new if share >= 0.5 else old
-
-    def mean(self, values: Vector, weights: Vector) -> Vector:
-        """Return the weighted medians: of two values that of more weight; evenly, the newer."""
-        order = np.argsort(values, axis=0, kind='stable')
-        ranked = np.take_along_axis(values, order, axis=0)
-        carried = np.take_along_axis(np.broadcast_to(weights[..., None], values.shape), order, 0)
-        sums = np.cumsum(carried, axis=0)
-        half = sums[-1] / 2
-        lower = np.take_along_axis(ranked, np.argmax(sums >= half - TIE, axis=0)[None], 0)[0]
-        upper = np.take_along_axis(ranked, np.argmax(sums > half + TIE, axis=0)[None], 0)[0]
-        last = len(weights) - 1 - np.argmax(weights[::-1] > 0, axis=0)
-        newest = values[last, np.arange(values.shape[1])]
-        return np.asarray(np.clip(newest, lower, upper))
 
     def distance(self, before: Any, after: Any) -> Vector:
         return np.empty(0)

@@ -10,7 +10,7 @@ from typing import Any
 
 from seq_harness.playback.chunk import Chunk
 from seq_harness.playback.kinds import Kind
-from seq_harness.playback.said import Said
+from seq_harness.playback.mixture import Mixture
 from seq_harness.playback.session import Commands
 
 
@@ -45,14 +45,14 @@ class Plan:
         chunk_rows: int | None = None,
         chunk_ns: int | None = None,
         first_row: int = 0,
-        sources: tuple[Said, ...] = (),
+        mixture: Mixture | None = None,
     ) -> None:
         """
         `ticks` are emitted in the place of the rows; a row counts with the tick that reaches it.
 
         `tail` is what the chunk holds beyond its open-loop horizon; `chunk_rows` how many rows the
         newest chunk has, `chunk_ns` how long they last, and `first_row` the number of the first
-        one here; `sources` are the chunks, as they came, that went into these rows.
+        one here; `mixture` is of the chunks, as they came, that went into these rows.
         """
         self._rows = waypoints
         self._ticks = ticks
@@ -66,7 +66,7 @@ class Plan:
             chunk_ns = end_ns - waypoints[0].due_ns if waypoints else 0
         self.chunk_ns = chunk_ns
         self.first_row = first_row
-        self.sources = sources
+        self.mixture = mixture
 
     @classmethod
     def anchored(cls, chunk: Chunk, anchor_ns: int, first_row: int, sampled_ns: int) -> Plan:
@@ -106,17 +106,17 @@ class Plan:
             chunk_rows=self.chunk_rows,
             chunk_ns=self.chunk_ns,
             first_row=self.first_row + self._row,
-            sources=self.sources,
+            mixture=self.mixture,
         )
 
     def counted_by(self, rows: int, lasts_ns: int) -> None:
         """Take the newest chunk, of which nothing plays, for what the next one will be like."""
         self.chunk_rows, self.chunk_ns = rows, lasts_ns
 
-    def made_of(self, sources: tuple[Said, ...]) -> Plan:
+    def made_of(self, mixture: Mixture) -> Plan:
         """Return this plan with the chunks that went into it."""
         made = self.replaced(self.waiting())
-        made.sources = sources
+        made.mixture = mixture
         return made
 
     def later(self, by_ns: int) -> Plan:

@@ -184,7 +184,8 @@ def test_a_velocity_seam_leaves_a_first_chunk_and_switches_alone() -> None:
     _, rows = joined(None, arrived(chunk(10, 13), 0), AtArrival(), VelocitySeam(2))
     assert values_of(rows) == [10, 13]
     record = Record()
-    record.note({'arm': np.array([0.0])}, 0)
+    record.note({'arm': np.array([0.0])}, -200 * MS)
+    record.note({'arm': np.array([1.0])}, -100 * MS)
     kinds = Kinds({'arm': Binary()})
     new = plan(1, 1)
     kept = VelocitySeam(2).sew(None, new, arrived(chunk(1, 1), 0, record=record), kinds)
@@ -281,6 +282,33 @@ def test_an_ensemble_is_the_mean_of_what_each_chunk_says_on_its_own(name: str, s
         expected = one_by_one(kind, placed, row.due_ns, 0.3)
         apart = np.abs(kind.difference(expected, row.commands['arm']))
         assert apart.max() < (1e-9 if name in ('position', 'angle', 'velocity') else 5e-3)
+
+
+@pytest.mark.parametrize(
+    'chunks',
+    [
+        # The first holds its last row past the last instant of the second.
+        [(0, 2, 400), (100, 4, 500), (100, 4, 500)],
+        # The second stands on other instants, and says more only after the first's end.
+        [(0, 4, 310), (170, 4, 570), (170, 4, 570)],
+    ],
+)
+def test_an_ensemble_goes_on_as_what_its_chunks_say(chunks: Sequence[tuple[int, ...]]) -> None:
+    kinds = Kinds({'arm': kind_named('position')})
+    placed: list[Plan] = []
+    made: Plan | None = None
+    for number, (at, count, end) in enumerate(chunks):
+        rows = [
+            {'timestamp': 0.1 * i, 'arm': np.array([i * (1.0 + number)])} for i in range(count)
+        ]
+        new = Chunk.stamped([*rows, {'timestamp': (end - at) / 1e3}])
+        placed.append(Plan.anchored(new, at * MS, 0, at * MS))
+        made = Ensemble(0.3).sew(made, placed[-1], arrived(new, at * MS), kinds)
+    if made is None:
+        raise AssertionError('no plan was made')
+    for row in made.waiting():
+        expected = one_by_one(kinds['arm'], placed, row.due_ns, 0.3)
+        assert row.commands['arm'] == pytest.approx(expected)
 
 
 def test_an_ensemble_leaves_out_what_a_chunk_does_not_name() -> None:

@@ -55,6 +55,23 @@ def test_g16_time_reads_0_until_the_clock_begins_and_its_first_tick_is_no_jump(
     assert simulated.jumps == []
 
 
+def test_a_clock_steps_as_far_as_it_usually_does_and_not_as_it_did_once(
+    simulated: Simulated,
+) -> None:
+    assert simulated.pacer.step_ns() == 0
+    ns = 10 * S
+    simulated.set(ns)
+    for step in [20 * MS] * 9 + [450 * MS]:
+        ns += step
+        simulated.set(ns)
+    assert simulated.pacer.step_ns() == 20 * MS, 'one leap may be a freeze of ours'
+    for _ in range(8):
+        ns += 200 * MS
+        simulated.set(ns)
+    assert simulated.pacer.step_ns() == 200 * MS
+    assert simulated.jumps == []
+
+
 def test_a_tick_ends_the_sleep_whose_instant_it_reaches(simulated: Simulated) -> None:
     simulated.set(10 * S)
     ended = simulated.sleeping(10 * S + 30 * MS)
