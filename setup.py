@@ -9,7 +9,9 @@ EXECUTABLES = ('harness', 'worker', 'sim_arm', 'preflight', 'watchdog')
 
 # Every entry has its reason in docs/dependencies.md, and its rosdep key in package.xml.
 WORKER = ['aiohttp>=3.14.1']
-BAGS = ['rosbags>=0.11.7', 'mcap>=1.5', 'PyYAML>=5.4', 'tqdm>=4.60']
+BAGS = [
+    'rosbags>=0.11.7', 'mcap>=1.5', 'lz4>=3.1', 'zstandard>=0.17', 'PyYAML>=5.4', 'tqdm>=4.60',
+]  # fmt: skip
 REPORT = ['plotly>=5.15']
 SIM = ['matplotlib>=3.5', 'tqdm>=4.60']
 TEST = ['pytest<8.4', 'hypothesis']

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from seq_harness.bags.bounded_yaml import load_yaml
 from seq_harness.settings import parse, Settings, SettingsError
 import yaml
 
@@ -74,7 +75,7 @@ def sections(path: Path) -> dict[str, dict[str, Any]]:
 
     """
     try:
-        held = yaml.safe_load(path.read_text())
+        held = load_yaml(path.read_text())
     except yaml.YAMLError as error:
         raise SettingsError(f'{path} is no YAML: {error}') from error
     return dict(_sections(held, ''))
@@ -100,7 +101,7 @@ def value_of(text: str) -> Any:
 
     """
     try:
-        return yaml.safe_load(text)
+        return load_yaml(text)
     except yaml.YAMLError as error:
         raise SettingsError(f'a value in YAML was expected, got {text!r}: {error}') from error
 

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+import tempfile
 from types import TracebackType
 from typing import Any, TypeVar
 
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Connection, Qos, QosDurability, QosReliability
 from rosbags.typesys import get_typestore, Stores
+from seq_harness.bags.bounded_yaml import load_yaml
 from seq_harness.bags.records import BagError, Offered, PADDING, Record, Topic
+from seq_harness.bags.unpacking import check_chunks, unpack_files, unpack_message
 from typing_extensions import Self
 import yaml
 
 T = TypeVar('T')
 
+METADATA = 'metadata.yaml'
+
 MCAP_MARK = b'\x89MCAP0\r\n'
 """How an MCAP file begins and ends."""
 
-PACKED_BY = ('file', 'message')
+PACKED_BY = BY_FILE, BY_MESSAGE = 'file', 'message'
 """How a recording's metadata call what is compressed outside its storage."""
 
 
@@ -41,10 +48,13 @@ class Bag:
 
         """
         self.path = _readable(Path(path))
+        self._stack = ExitStack()
         _check_files(self.path)
-        store = get_typestore(Stores.ROS2_JAZZY)
-        self._reader = self._guarded(lambda: AnyReader([self.path], default_typestore=store))
-        self._guarded(self._reader.open)
+        try:
+            self._reader = self._opened()
+        except BaseException:
+            self._stack.close()
+            raise
         self.topics = tuple(_topic_of(c) for c in self._reader.connections)
         """The topics it holds; a topic with two types or qualities appears twice."""
 
@@ -88,8 +98,7 @@ class Bag:
         messages = self._reader.messages(wanted, start=start_ns, stop=stop_ns)
         number, last = 0, None
         while (item := self._guarded(lambda: next(messages, None), number, last)) is not None:
-            connection, log_ns, data = item
-            last = Record(connection.topic, connection.msgtype, log_ns, bytes(data))
+            last = self._guarded(partial(self._record, *item), number, last)
             number += 1
             yield last
         expected = sum(connection.msgcount for connection in wanted)
@@ -135,6 +144,7 @@ class Bag:
         """Close its files."""
         if self._reader.stack is not None:
             self._reader.close()
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self
@@ -146,6 +156,27 @@ class Bag:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _opened(self) -> AnyReader:
+        store, path, packed = get_typestore(Stores.ROS2_JAZZY), self.path, _packed_by(self.path)
+        if packed == BY_FILE:
+            folder = tempfile.TemporaryDirectory(prefix='seq-harness-unpacked-')
+            into = Path(self._stack.enter_context(folder))
+            path = self._guarded(lambda: unpack_files(self.path, into))
+            for file in path.glob('*.mcap'):
+                _check_mcap(file)
+        reader = self._guarded(lambda: AnyReader([path], default_typestore=store))
+        self._guarded(reader.open)
+        self._unpack = unpack_message if packed == BY_MESSAGE else bytes
+        if packed == BY_MESSAGE:
+            for each in reader.readers:
+                # rosbags would unpack without a bound: its messages stay packed.
+                storage: Any = getattr(each, 'storage', None)
+                storage.metadata = storage.metadata._replace(compression_mode=None)
+        return reader
+
+    def _record(self, connection: Connection, log_ns: int, data: bytes) -> Record:
+        return Record(connection.topic, connection.msgtype, log_ns, self._unpack(data))
 
     def _connections(self, topics: Collection[str] | None) -> list[Connection]:
         held = {connection.topic for connection in self._reader.connections}
@@ -159,6 +190,8 @@ class Bag:
         """Run one step of the reader, whose storages raise errors of many libraries."""
         try:
             return step()
+        except BagError:
+            raise
         except Exception as error:
             said = f'{self.path} cannot be read{_place(number, last)}: {error}'
             if 'Profile is not ros2' in said:
@@ -174,11 +207,11 @@ def _place(number: int, last: Record | None) -> str:
 
 def _readable(path: Path) -> Path:
     """Return what to open: for a file that only its metadata tell how to unpack, its folder."""
-    metadata = path.parent / 'metadata.yaml'
+    metadata = path.parent / METADATA
     if not (path.is_file() and metadata.is_file()):
         return path
     try:
-        told = yaml.safe_load(metadata.read_text())['rosbag2_bagfile_information']
+        told = load_yaml(metadata.read_text())['rosbag2_bagfile_information']
         packed = str(told.get('compression_mode', '')).lower() in PACKED_BY
         alone = told['relative_file_paths'] == [path.name]
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
@@ -188,11 +221,25 @@ def _readable(path: Path) -> Path:
     return path.parent if packed else path
 
 
+def _packed_by(path: Path) -> str:
+    """Return how the metadata say that a recording is compressed; empty where they do not."""
+    if not path.is_dir():
+        return ''
+    try:
+        told = load_yaml((path / METADATA).read_text())['rosbag2_bagfile_information']
+        mode = str(told.get('compression_mode', '')).lower()
+    except (KeyError, TypeError, AttributeError):
+        return ''  # What is missing is named by whoever reads on.
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BagError(f'{path / METADATA} cannot be read: {error}') from error
+    return mode if mode in PACKED_BY else ''
+
+
 def _check_files(path: Path) -> None:
     """Name the commonest faults better than a storage does."""
     if not path.exists():
         raise BagError(f'expected a recording at {path}, and nothing is there')
-    if path.is_dir() and not (path / 'metadata.yaml').exists():
+    if path.is_dir() and not (path / METADATA).exists():
         raise BagError(
             f'expected metadata.yaml in {path}, and it is not there: the recording was not '
             'closed, or this is no rosbag2'
@@ -216,6 +263,7 @@ def _check_mcap(file: Path) -> None:
             f'{file} breaks off: expected the mark of an MCAP at byte {max(0, size - mark)}, its '
             f'end, got {end.hex()}; it was not closed, or not copied whole'
         )
+    check_chunks(file)
 
 
 def _topic_of(connection: Connection) -> Topic:

@@ -14,6 +14,7 @@ from support.sources import imported_names, module_name, PACKAGE, ROOT, sources
 PYTHON: dict[str, tuple[str, str | None]] = {
     'PIL': ('Pillow', 'python3-pil'),
     'aiohttp': ('aiohttp', 'python3-aiohttp'),
+    'lz4': ('lz4', None),
     'matplotlib': ('matplotlib', 'python3-matplotlib'),
     'mcap': ('mcap', None),
     'msgpack': ('msgpack', 'python3-msgpack'),
@@ -24,6 +25,7 @@ PYTHON: dict[str, tuple[str, str | None]] = {
     'rosbags': ('rosbags', None),
     'tqdm': ('tqdm', 'python3-tqdm'),
     'typing_extensions': ('typing-extensions', 'python3-typing-extensions'),
+    'zstandard': ('zstandard', None),
     'yaml': ('PyYAML', 'python3-yaml'),
     'websockets': ('websockets', 'python3-websockets'),
 }
