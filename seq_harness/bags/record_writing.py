@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 import json
 import logging
 from pathlib import Path
@@ -67,9 +68,12 @@ class RecordWriter:
         clocks: Callable[[], Clocks],
         *,
         may_wait: bool = False,
+        complain: Callable[[str], None] = logger.error,
     ) -> None:
         """
         Begin the file `path`; whoever hands over waits for the disk where it `may_wait`.
+
+        `complain` hears when the record begins to lack something, and at the end that it does.
 
         Raises
         ------
@@ -81,6 +85,7 @@ class RecordWriter:
         self._shaping = shaping
         self._clocks = clocks
         self._may_wait = may_wait
+        self._complain = complain
         self._offset_ns = begin.clocks.ros_ns - begin.clocks.t_ns
         self._waiting: deque[Any] = deque()  # any thread appends; the writing thread takes
         self._closing = threading.Event()
@@ -92,9 +97,7 @@ class RecordWriter:
         self._channels: dict[str, int] = {}
         self._file = _made(path)
         self._writer = Writer(self._file, chunk_size=CHUNK_BYTES)
-        self._writer.start(library='seq_harness')
-        self._put(begin, begin.clocks.t_ns)
-        self._writer.flush()  # type: ignore[no-untyped-call]
+        self._begin(begin)
         self._thread = threading.Thread(target=self._run, name='record', daemon=True)
         self._thread.start()
 
@@ -126,7 +129,24 @@ class RecordWriter:
         self._closing.set()
         self._thread.join(CLOSE_WITHIN_S)
         if self._thread.is_alive():
-            logger.error('%s was not ended within %g s', self.path, CLOSE_WITHIN_S)
+            self._complain(f'{self.path} was not ended within {CLOSE_WITHIN_S:g} s')
+        lacking = self._dropped_count()
+        if self._error is not None:
+            self._complain(
+                f'the record {self.path} breaks off: {self._error}; {lacking} items are missing'
+            )
+        elif lacking:
+            self._complain(f'the record {self.path} lacks {lacking} items: the disk was too slow')
+
+    def _begin(self, begin: Begin) -> None:
+        try:
+            self._writer.start(library='seq_harness')
+            self._put(begin, begin.clocks.t_ns)
+            self._writer.flush()  # type: ignore[no-untyped-call]
+        except OSError as error:
+            with suppress(OSError):
+                self._file.close()
+            raise BagError(f'{self.path} cannot be recorded to: {error}') from error
 
     def _run(self) -> None:
         try:
@@ -136,13 +156,19 @@ class RecordWriter:
         except Exception as error:
             self._error = error
             self._count_waiting()
+            self._complain(
+                f'nothing is recorded to {self.path} any more, and play goes on: {error}'
+            )
 
     def _write(self) -> None:
         clocks_s = flushed_s = time.monotonic()
-        closing = False
+        closing = is_told = False
         while not closing:
             closing = self._closing.wait(LOOK_S)
             self._drain()
+            if not is_told and self._dropped_count():
+                is_told = True
+                self._complain(f'the record {self.path} lacks items: the disk is too slow')
             now_s = time.monotonic()
             if now_s - clocks_s >= CLOCKS_S:
                 clocks_s = now_s
@@ -205,6 +231,10 @@ class RecordWriter:
     def _refuse(self, item: Any, error: Exception) -> None:
         with self._counting:
             self._dropped[f'{_kind(item)}: {type(error).__name__}: {error}'] += 1
+
+    def _dropped_count(self) -> int:
+        with self._counting:
+            return sum(self._dropped.values())
 
     def _count_waiting(self) -> None:
         with self._counting:

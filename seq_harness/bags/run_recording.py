@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from seq_harness.inputs import Arrival, Verdict
 from seq_harness.playback.uplink import PolicyScope
 from seq_harness.settings import Settings
 
+logger = logging.getLogger(__name__)
+
 
 class RunRecorder(Unrecorded):
     """Records a run; each method is called by the thread that does what it names."""
@@ -48,12 +51,14 @@ class RunRecorder(Unrecorded):
         instruction: str,
         playback_clock: str,
         may_wait: bool = False,
+        complain: Callable[[str], None] | None = None,
     ) -> None:
         """
         Begin a record at `path`, or beside it where that is there already.
 
         `now_ns` reads the playback clock; `serialise` gives the CDR of a message; whoever hands
-        something over waits for the disk only where it `may_wait`.
+        something over waits for the disk only where it `may_wait`; `complain` hears, from any
+        thread, what the record lacks.
 
         Raises
         ------
@@ -82,7 +87,14 @@ class RunRecorder(Unrecorded):
         offset_ns = clocks.ros_ns - clocks.t_ns
         shaping = Shaping(settings, images, serialise, lambda t_ns: t_ns + offset_ns)
         self.path = free_path(Path(path).expanduser())
-        self._writer = RecordWriter(self.path, begin, shaping, self._clocks, may_wait=may_wait)
+        self._writer = RecordWriter(
+            self.path,
+            begin,
+            shaping,
+            self._clocks,
+            may_wait=may_wait,
+            complain=complain or logger.error,
+        )
         self._tape = RecordingTape(self._writer.put, now_ns)
 
     def parts(self, parts: Parts) -> Parts:

@@ -48,6 +48,7 @@ def recorder_of(
         period_ns=pipeline.period_ns,
         instruction=instruction,
         playback_clock='simulated' if isinstance(pacer, SimulatedPacer) else 'steady',
+        complain=node.get_logger().error,
     )
     node.get_logger().info(f'recording to {recorder.path}')
     return recorder

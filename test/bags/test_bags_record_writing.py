@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import os
 from pathlib import Path
+import resource
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -65,8 +69,9 @@ class Full(Shaping):
 
 
 def test_what_a_slow_disk_does_not_take_is_dropped_and_counted(tmp_path: Path) -> None:
-    shaping = Held()
-    writer = RecordWriter(tmp_path / 'slow.mcap', BEGIN, shaping, lambda: Clocks(9, 1009))
+    shaping, path = Held(), tmp_path / 'slow.mcap'
+    said: list[str] = []
+    writer = RecordWriter(path, BEGIN, shaping, lambda: Clocks(9, 1009), complain=said.append)
     writer.put(Clocks(6, 1006))
     assert shaping.busy.wait(PATIENCE_S)
     for number in range(MOST_WAITING + 7):
@@ -74,7 +79,11 @@ def test_what_a_slow_disk_does_not_take_is_dropped_and_counted(tmp_path: Path) -
     assert writer.figures()['dropped'] == {'clocks': 7}
     shaping.free.set()
     writer.close()
-    record = read_record(tmp_path / 'slow.mcap')
+    assert said == [
+        f'the record {path} lacks items: the disk is too slow',
+        f'the record {path} lacks 7 items: the disk was too slow',
+    ]
+    record = read_record(path)
     assert record.end is not None
     assert record.end.dropped == {'clocks': 7}
     assert record.clocks[0] == Clocks(6, 1006)
@@ -82,14 +91,43 @@ def test_what_a_slow_disk_does_not_take_is_dropped_and_counted(tmp_path: Path) -
     assert record.ros_ns(8) == 1008
 
 
-def test_a_disk_that_refuses_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
-    writer = RecordWriter(tmp_path / 'full.mcap', BEGIN, Full(), lambda: Clocks(9, 1009))
+def test_g53_a_disk_that_refuses_ends_the_record_and_nothing_else_and_is_told_twice(
+    tmp_path: Path,
+) -> None:
+    told, path = threading.Event(), tmp_path / 'full.mcap'
+    said: list[str] = []
+
+    def complain(text: str) -> None:
+        said.append(text)
+        told.set()
+
+    writer = RecordWriter(path, BEGIN, Full(), lambda: Clocks(9, 1009), complain=complain)
     writer.put(Clocks(6, 1006))
-    writer.close()
+    assert told.wait(PATIENCE_S)
+    assert said == [f'nothing is recorded to {path} any more, and play goes on: no space left']
     writer.put(Clocks(7, 1007))
+    writer.close()
+    assert said[1:] == [f'the record {path} breaks off: no space left; 1 items are missing']
     assert writer.figures()['error'] == 'no space left'
     assert writer.figures()['dropped'] == {'clocks': 1}
     assert read_record(tmp_path / 'full.mcap').end is None
+
+
+def test_g53_a_disk_that_is_full_from_the_start_refuses_the_record(tmp_path: Path) -> None:
+    path = tmp_path / 'none.mcap'
+    script = (
+        'from bags.test_bags_record_writing import *\n'
+        f'RecordWriter(Path({str(path)!r}), BEGIN, Full(), lambda: Clocks(9, 1009))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', script],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f'BagError: {path} cannot be recorded to: [Errno 27] File too large' in done.stderr
 
 
 def test_a_record_of_a_later_format_is_refused(tmp_path: Path) -> None:

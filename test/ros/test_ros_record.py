@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import os
 from pathlib import Path
 import re
+import resource
 import signal
 import time
 
@@ -106,6 +107,22 @@ def _same(record: RunRecord) -> None:
     assert exact.difference is None
     assert exact.hash == exact.recorded_hash
     assert exact.setpoints == len(record.setpoints)
+
+
+def test_g53_a_full_disk_ends_the_record_in_the_log_and_play_goes_on(rig: Rig) -> None:
+    rig.begin('Reach', 'record_images:=all')
+    rig.more_setpoints()
+    pid, log = rig.children.pid('harness'), rig.children.log('harness')
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    wait_for(
+        lambda: f'nothing is recorded to {rig.path} any more' in log.read_text(),
+        PATIENCE_S,
+        'a word in the log',
+    )
+    rig.more_setpoints(20)
+    rig.closed()
+    assert re.search(rf'the record {rig.path} breaks off: .*File too large', log.read_text())
+    assert rig.children.ended('harness') == 0
 
 
 def test_a_killed_node_leaves_all_but_what_came_last(rig: Rig) -> None:
