@@ -63,10 +63,10 @@ class Inputs:
         if said:
             verdict = Verdict.UNAVAILABLE if item.is_status else Verdict.CONTESTED
             return Arrival(verdict, f'{topic}: {said}')
-        if aged.doubt and item.on_stale != 'continue':
-            return Arrival(Verdict.AGEING, f'{topic}: {aged.doubt}')
         if aged.odd:
             return Arrival(Verdict.RESTAMPED, f'{topic}: {aged.odd}')
+        if aged.doubt and item.on_stale != 'continue':
+            return Arrival(Verdict.AGEING, f'{topic}: {aged.doubt}')
         return Arrival(Verdict.ACCEPTED)
 
     def snapshot(self) -> Snapshot:

@@ -135,7 +135,14 @@ class Stamps:
     def _first(self, stamp_ns: int, age_ns: int, now_ns: int) -> Aged:
         """Return the age of a first message, of a stamp that may be old, or of another clock."""
         lag_ns = abs(age_ns)
-        return Aged(stamp_ns, now_ns - lag_ns, proven=lag_ns <= self._max_age_ns, odd=_odd(age_ns))
+        aged = Aged(stamp_ns, now_ns - lag_ns, odd=_odd(age_ns))
+        if lag_ns <= self._max_age_ns:
+            return aged
+        doubt = (
+            f'the header stamp of its first message is {age_ns / 1e9:.1f} s before now, and none '
+            'after it has advanced'
+        )
+        return replace(aged, proven=False, doubt=doubt)
 
     def _ran_on(self, made: _Source, before: _Source, ros_now_ns: int, odd: str) -> _Source:
         """Return how far stamps that were plausible have fallen behind since."""

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from seq_harness.inputs.samples import Still
-
-SOURCES = 64
-"""So many sets of names, or topics, are told apart."""
+from seq_harness.inputs.stamps import SOURCES
 
 
 class Stillness:

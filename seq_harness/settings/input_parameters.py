@@ -53,7 +53,8 @@ INPUT = (
     ),
     Parameter(
         'stamp', Kind.STRING, 'header', 'What an age counts from: the header stamp where it is '
-        'plausible, or the arrival.', choices=('header', 'arrival'),
+        'plausible and advances, or the arrival, for a driver that stamps all messages alike.',
+        choices=('header', 'arrival'),
     ),
     Parameter(
         'reliability', Kind.STRING, 'auto', 'QoS of the subscription: auto takes what the '

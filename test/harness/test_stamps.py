@@ -105,6 +105,20 @@ def test_stamps_that_are_far_off_and_stand_are_missing_by_name() -> None:
     assert bench.reason.startswith('inputs_missing: state (the header stamp has been the same for')
 
 
+def test_a_single_message_with_a_stamp_that_is_far_off_is_missing_by_name() -> None:
+    bench = Bench()
+    bench.harness.start()
+    now = bench.clock.now
+    bench.inputs.put('state', joint_state([0, 0], 7 * S), now_ns=now, ros_now_ns=now)
+    bench.harness.round()
+    bench.clock.now += 6 * S
+    bench.harness.round()
+    assert bench.reason == (
+        'inputs_missing: state (the header stamp of its first message is 93.0 s before now, and '
+        'none after it has advanced)'
+    )
+
+
 def test_an_old_message_that_may_be_as_old_as_it_is_counts_at_once() -> None:
     sensor = Sensor(inputs__state__max_age_s=60.0)
     sensor.put(T0 - 20 * S)
