@@ -158,7 +158,13 @@ class Rig:
             self.children.check(['harness'])
             return bool(self.robot.episode.get('ready'))
 
-        self.until(ready, 'a ready harness')
+        try:
+            self.until(ready, 'a ready harness')
+        except AssertionError as error:
+            said = self.children.log('harness').read_text()
+            raise AssertionError(
+                f'{error}; it is told {self.robot.episode}; it says\n{said}'
+            ) from None
 
     def watchdog(self, timeout_s: float = 0.0) -> None:
         """Start a watchdog; 0 s stands for as long as it takes by itself for silence."""
