@@ -297,6 +297,11 @@ class LastCallCloses:
         """Say how the act that is under way stands."""
         return standing_of(self._scope)
 
+    @property
+    def answered_anew(self) -> bool:
+        """Tell whether the newest answer is the first of a process that had no warm-up."""
+        return bool(getattr(self._scope, 'answered_anew', False))
+
     def close(self) -> None:
         """Close the scope, now or as the last call leaves it."""
         with self._lock:

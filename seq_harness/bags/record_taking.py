@@ -246,6 +246,11 @@ class _NotedScope:
         self.retire = scope.retire
         self.close = scope.close
 
+    @property
+    def answered_anew(self) -> bool:
+        """Tell whether the newest answer is the first of a process that had no warm-up."""
+        return bool(getattr(self._scope, 'answered_anew', False))
+
     def standing(self) -> Standing:
         """Say how the act that is under way stands."""
         return standing_of(self._scope)

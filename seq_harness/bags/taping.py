@@ -145,6 +145,11 @@ class TapedScope:
         taken = self._tape.read('observe', lambda: self._scope.observe(step), Queued.ACCEPTED)
         return Queued(taken)
 
+    @property
+    def answered_anew(self) -> bool:
+        """Tell whether the newest answer is the first of a process that had no warm-up."""
+        return bool(getattr(self._scope, 'answered_anew', False))
+
     def standing(self) -> Standing:
         """Say how the act that is under way stands."""
         said = self._tape.read('standing', lambda: standing_of(self._scope), Standing.THERE)

@@ -71,6 +71,8 @@ class ActRules:
     runs_once: bool
     """Whether the worker runs an act once, however often it is sent."""
     max_message_bytes: int
+    proven: str | None = None
+    """The worker process that answered the warm-up, where one did."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,10 @@ class Acting:
         self._jitter = jitter
         self._begun_anew = 0  # how often the episode had, when that was last looked at
         self._answered = False  # by the worker process of now
+        self.process = rules.proven
+        """The worker process that gave the newest answer, or the warm-up's."""
+        self.answered_anew = False
+        """Whether the newest answer is the first of a process that answered no warm-up."""
         self._over: Connection | None = None  # what the act is asked over, while it is
         self.request_id = ''
         """What the newest act is called on the wire."""
@@ -191,6 +197,8 @@ class Acting:
         self._back()
         if judgement.verdict is not Verdict.ANSWERED:
             self._try_differently(act, judgement)
+        self.answered_anew = self.process not in (None, connection.instance)
+        self.process = connection.instance
         return self._take(question, reply, round_trip_ms)
 
     def _time_left_s(self, act: _Act) -> float:

@@ -101,6 +101,16 @@ class SequenceScope:
         return self._acting.request_id
 
     @property
+    def process(self) -> str | None:
+        """Return the worker process that gave the newest answer, or the warm-up's."""
+        return self._acting.process
+
+    @property
+    def answered_anew(self) -> bool:
+        """Tell whether the newest answer is the first of a process that had no warm-up."""
+        return self._acting.answered_anew
+
+    @property
     def handler_ms(self) -> float | None:
         """Return the worker's own part of the newest answer; None where it does not say so."""
         return self._acting.handler_ms

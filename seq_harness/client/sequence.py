@@ -159,6 +159,7 @@ class SequencePolicy:
         self._link = Link(self._route, self._greeting)
         self._keeper: Keeper | None = None
         self._schedule: Schedule | None = None  # written once, by `connect`
+        self._proven: str | None = None  # the process that was warmed up; written by `warm_up`
         # Replaced whole, by the thread that opens episodes.
         self._scopes: tuple[SequenceScope, ...] = ()
         self._newest: SequenceScope | None = None
@@ -167,6 +168,12 @@ class SequencePolicy:
     def connected(self) -> bool:
         """Tell whether the worker is there to be asked, as far as is known."""
         return self._link.reaches
+
+    @property
+    def process(self) -> str | None:
+        """Return what the worker process calls itself that greeted last; None before any did."""
+        declaration = self._greeting.declaration
+        return None if declaration is None else declaration.instance
 
     def connect(self) -> WorkerDeclaration:
         """
@@ -216,12 +223,14 @@ class SequencePolicy:
         """
         scope = self._open(lambda: 0, self._connect_timeout_s, self._connect_timeout_s)
         try:
-            return scope.infer(Step(0, 0, observation))
+            outputs = scope.infer(Step(0, 0, observation))
         except Retired:
             raise PolicyClosed('closed while warming up') from None
         finally:
             scope.close()
             scope.join(time.monotonic() + CLOSE_S)
+        self._proven = scope.process
+        return outputs
 
     def open_episode(self, clock_ns: Callable[[], int]) -> SequenceScope:
         """
@@ -241,10 +250,10 @@ class SequencePolicy:
 
     def figures(self) -> dict[str, Any]:
         """Return plain figures of the connection and of the newest episode, for people."""
-        newest, declaration = self._newest, self._greeting.declaration
+        newest = self._newest
         return {
             'connected': self.connected,
-            'instance': declaration.instance if declaration is not None else None,
+            'instance': self.process,
             **(asdict(newest.figures()) if newest is not None else {}),
         }
 
@@ -337,6 +346,7 @@ class SequencePolicy:
             keeps_state=declaration.keeps_state,
             runs_once=wire.FORMAT_ACT_ONCE in declaration.formats,
             max_message_bytes=declaration.max_message_bytes - ENVELOPE_BYTES,
+            proven=self._proven,
         )
 
     def _known_declaration(self) -> WorkerDeclaration:

@@ -58,6 +58,7 @@ class Harness:
         requests: Requests | None = None,
         await_instant: Callable[[int], None] = lambda instant_ns: None,
         clock_step_ns: Callable[[], int] = lambda: 0,
+        number: int = 0,
     ) -> None:
         """
         Take the parts that outlive an episode.
@@ -66,7 +67,8 @@ class Harness:
         waits so many seconds for calls that were given up, and returns how many still run (R56);
         `look` is how rounds look at the inputs, and `requests` where requests are kept;
         `await_instant` returns once a reading of the clock, which may be ahead, has come;
-        `clock_step_ns` is how far apart the readings of a clock lie that goes by leaps.
+        `clock_step_ns` is how far apart the readings of a clock lie that goes by leaps; `number`
+        is that of the last episode before this loop.
         """
         self._clock = clock
         self._inputs = inputs
@@ -96,8 +98,8 @@ class Harness:
             self._requests, outputs, self._lateness, clock.now_ns, await_instant
         )
         self._running: Running | None = None  # owner: the paced thread
-        self._number = 0  # owner: the paced thread
-        self._last = Report(State.IDLE, 0, '', {})  # replaced whole by the paced thread
+        self._number = number  # owner: the paced thread
+        self._last = Report(State.IDLE, number, '', {})  # replaced whole by the paced thread
         self.expected_ns: int | None = None
         """When the next round of a live episode is due: the loop's heartbeat; None when idle."""
 
@@ -110,6 +112,11 @@ class Harness:
     def start(self) -> RequestAnswer:
         """Ask for an episode; a second one while one is live is refused (R48)."""
         return self._woken(self._requests.start())
+
+    def decline(self, reason: str) -> None:
+        """Answer whoever asked for an episode that cannot begin (R49), unless one is live."""
+        if self._requests.decline(reason):
+            self._wake()
 
     def stop(self, reason: str) -> bool:
         """Ask for the end of the live episode; tell whether there is one."""

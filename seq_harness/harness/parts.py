@@ -39,6 +39,7 @@ class Parts:
     reap: Callable[[float], int] = lambda within_s: 0
     await_instant: Callable[[int], None] = lambda instant_ns: None
     clock_step_ns: Callable[[], int] = lambda: 0
+    number: int = 0
     requests: Requests = field(default_factory=Requests)
 
     def harness(self) -> Harness:

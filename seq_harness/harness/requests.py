@@ -101,6 +101,16 @@ class Requests:
             self._withheld = False
         return ACCEPTED
 
+    def decline(self, reason: str) -> bool:
+        """Ask for an episode that ends by `reason` before it opens; tell whether none is live."""
+        with self._lock:
+            if self._busy:
+                return False
+            self._clear()
+            self._busy = self._start = True
+            self._stop = reason
+        return True
+
     def stop(self, reason: str) -> bool:
         """Ask for the end of the live episode, by its first reason; tell whether there is one."""
         with self._lock:

@@ -36,7 +36,7 @@ from seq_harness.playback.pace import expected_pace, Pace
 from seq_harness.playback.registry import from_json, PipelineRefused, resolve
 from seq_harness.playback.session import Observation
 from seq_harness.playback.taps import ChunkTap, RecordChunk, RoundTap
-from seq_harness.playback.uplink import PolicyScope
+from seq_harness.playback.uplink import PolicyError, PolicyScope
 from seq_harness.settings import ChannelSettings, Settings
 from seq_harness.settings.input_types import CAMERAS
 
@@ -141,10 +141,16 @@ class Pipeline:
 
     def open(self, scope: PolicyScope, start: Start, stack: ExitStack) -> Opened:
         """Put an episode together on a policy scope that is open; `stack` closes it all."""
+
+        def rows_of(outputs: Any) -> Chunk | None:
+            if getattr(scope, 'answered_anew', False):
+                self._check_newcomer(outputs)
+            return self._rows_of(outputs)
+
         episode = Episode(
             scope,
             start,
-            self._rows_of,
+            rows_of,
             self.period_ns,
             layers=self.layers,
             columns_of=self._splitter.joined,
@@ -208,6 +214,13 @@ class Pipeline:
         if chunk is None or chunk.end_reason is None:
             return chunk
         return replace(chunk, end_reason=excerpt(chunk.end_reason))
+
+    def _check_newcomer(self, outputs: Any) -> None:
+        """Read the first answer of another worker process as that to a warm-up."""
+        try:
+            self.check_answer(outputs)
+        except AnswerRefused as error:
+            raise PolicyError(f'another worker process answered: {error}') from error
 
     def _refuse_not_finite(self, chunk: Chunk) -> None:
         for number, row in enumerate(self._playing.mode.horizon.cut(chunk).rows):

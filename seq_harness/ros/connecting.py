@@ -15,6 +15,9 @@ from seq_harness.settings import Settings
 CLOSE_WITHIN_S = 2.0
 """How long closing waits for a connect that it has interrupted."""
 
+Bounds = Callable[[Settings], Settings]
+"""Returns settings with the limits that the robot's description adds; may wait for it."""
+
 
 @dataclass(frozen=True)
 class Connected:
@@ -22,6 +25,8 @@ class Connected:
 
     policy: Policy
     declaration: WorkerDeclaration
+    settings: Settings
+    """With all limits that apply."""
     parts: ExitStack
     """Closes the policy."""
 
@@ -29,35 +34,42 @@ class Connected:
 class Connector:
     """Connect, load, shake hands and warm up; in the caller's thread, or ahead in another."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        say: Callable[[str], None],
+        bounded: Bounds = lambda settings: settings,
+    ) -> None:
         """`say` is told of every change between us and the worker, from any thread."""
         self._settings = settings
         self._say = say
+        self._bounded = bounded
         self._interrupted = threading.Event()
         self._reaching: Policy | None = None  # set while a connect waits; read by interrupt
-        self._ahead: Connected | None = None  # handed over by the thread that connects ahead
-        self._thread: threading.Thread | None = None
+        # What came of connecting ahead; handed over by that thread.
+        self._ahead: Connected | Exception | None = None
+        self._idle = threading.Event()
+        self._idle.set()
 
     @property
     def interrupted(self) -> bool:
         """Whether a connect that failed failed because it was to end."""
         return self._interrupted.is_set()
 
-    def connect_ahead(
-        self, instruction: str, ready: Callable[[], None], failed: Callable[[Exception], None]
-    ) -> None:
-        """Connect on a thread of its own; `take` finds it there once `ready` was called."""
+    @property
+    def where(self) -> str:
+        """Return the address that is asked."""
+        return str(self._settings['gateway_url'] or self._settings['worker_url'])
 
-        def connect() -> None:
-            try:
-                self._ahead = self._connect(instruction)
-            except Exception as error:
-                failed(error)
-            else:
-                ready()
-
-        self._thread = threading.Thread(target=connect, name='connect', daemon=True)
-        self._thread.start()
+    def connect_ahead(self, instruction: str) -> None:
+        """Connect and block, on a thread of the caller's; `take` then tells what came of it."""
+        self._idle.clear()
+        try:
+            self._ahead = self._connect(instruction)
+        except Exception as error:
+            self._ahead = error
+        finally:
+            self._idle.set()
 
     def take(self, instruction: str) -> Connected:
         """
@@ -70,6 +82,8 @@ class Connector:
 
         """
         ahead, self._ahead = self._ahead, None
+        if isinstance(ahead, Exception):
+            raise ahead
         return ahead or self._connect(instruction)
 
     def interrupt(self) -> None:
@@ -82,9 +96,8 @@ class Connector:
     def close(self) -> None:
         """Interrupt, and close what was connected ahead and never taken."""
         self.interrupt()
-        if self._thread is not None:
-            self._thread.join(CLOSE_WITHIN_S)
-        if self._ahead is not None:
+        self._idle.wait(CLOSE_WITHIN_S)
+        if isinstance(self._ahead, Connected):
             self._ahead.parts.close()
 
     def _connect(self, instruction: str) -> Connected:
@@ -95,14 +108,14 @@ class Connector:
             try:
                 if self._interrupted.is_set():
                     raise InterruptedError('interrupted')
-                where = self._settings['gateway_url'] or self._settings['worker_url']
-                self._say(f'connecting to {where}')
+                self._say(f'connecting to {self.where}')
                 declaration = policy.connect()
+                settings = self._bounded(self._settings)
                 # What the policy declares is checked before it is asked anything.
-                pipeline = Pipeline(self._settings, declaration)
+                pipeline = Pipeline(settings, declaration)
                 odd = pipeline.check_answer(policy.warm_up(pipeline.blank(instruction)))
                 if odd:
                     self._say(odd)
             finally:
                 self._reaching = None
-            return Connected(policy, declaration, parts.pop_all())
+            return Connected(policy, declaration, settings, parts.pop_all())

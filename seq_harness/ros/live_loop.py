@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+import time
 from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
@@ -32,8 +33,10 @@ from seq_harness.ros.pacing import PacedThread, Pacer, RoundClock, SimulatedPace
 from seq_harness.ros.recording import recorder_of, telling
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.shared_memory import FILES_GONE, KEEP_FILES, lost_ports
+from seq_harness.ros.starting import Obstacle
 from seq_harness.ros.subscribing import Arrived, InputSubscription, Tell
 from seq_harness.ros.time_watch import SystemWatch
+from seq_harness.ros.warming import Warming
 from seq_harness.settings import InputSettings, Settings
 
 SILENT_PERIODS = 3
@@ -67,8 +70,14 @@ class LiveLoop:
         on_change: Callable[[], None],
         tell: Tell,
         owns_process: bool,
+        number: int,
     ) -> None:
-        """`on_change` hears of a new state of the loop, from any thread."""
+        """
+        Start the loop's thread.
+
+        `on_change` hears of a new state of the loop, from any thread; `number` is that of the
+        last episode before it.
+        """
         self.policy = policy
         self.pipeline = pipeline
         self.meters = Meters(item.name for item in settings.inputs)
@@ -81,6 +90,7 @@ class LiveLoop:
         self._looks = 0
         self._deaf = False
         self._standing: Mapping[str, str] = {}
+        self._number = number
         self._said = (0, False, 0)  # episode, whether it is live, manual commands before it
         with ExitStack() as parts:
             self.pacer: Pacer = self._make_pacer()
@@ -90,6 +100,8 @@ class LiveLoop:
             self._tell = telling(self.recording, tell)
             self._runtime = Runtime(close_within_s=CLOSE_WITHIN_S)
             parts.callback(self._runtime.close)
+            self.warming = Warming(policy, pipeline, node.get_logger().info)
+            parts.callback(self.warming.close, CLOSE_WITHIN_S)
             self.inputs = Inputs(
                 settings.inputs, max_camera_spread_s=settings['max_camera_spread_s']
             )
@@ -118,6 +130,27 @@ class LiveLoop:
         if not answer.accepted or not cautions:
             return answer
         return RequestAnswer(True, f'accepted, but {"; ".join(cautions)}')
+
+    def let_go(self, reason: str) -> None:
+        """
+        End what is live, and wait for what the policy still does; from any thread.
+
+        Closing waits for nothing after that.
+        """
+        self.harness.stop(reason)
+        until_s = time.monotonic() + CLOSE_WITHIN_S
+        while self.harness.report().state is not State.IDLE and time.monotonic() < until_s:
+            time.sleep(0.005)
+        self.policy.close()
+        self._runtime.close()
+        self.warming.close(CLOSE_WITHIN_S)
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """Return what a start is to wait for."""
+        if not self.policy.connected:
+            return Obstacle('worker_missing', 'no worker is connected')
+        return self.warming.obstacle
 
     def watch(self) -> None:
         """Withhold everything once the loop is stuck past its own instant; else beat."""
@@ -165,6 +198,19 @@ class LiveLoop:
         self.commanding.changed(report)
         if ended and self._owns_process:
             give_back()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is told beside the figures of an episode."""
+        manual, shadow = self.harness.manual, self.pipeline.shadow
+        return {
+            'policy': self.policy.figures(),
+            'scheduling': self.paced.scheduling,
+            'preview': self._settings['preview'],
+            **self.recording.figures(),
+            **self.commanding.figures(),
+            **({} if shadow is None else {'preview_distance': shadow.figures()}),
+            **({} if manual is None else {'manual': dict(manual.counts)}),
+        }
 
     def _beat(self) -> None:
         watchdog = self.commanding.watchdog
@@ -252,6 +298,7 @@ class LiveLoop:
             unavailable=unavailable,
             reap=self._runtime.reap,
             await_instant=self._await_instant,
+            number=self._number,
             clock_step_ns=self.pacer.step_ns,
         )
         return self.recording.parts(made).harness()

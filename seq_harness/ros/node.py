@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 import json
 import time
 from typing import Any
@@ -13,21 +14,23 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.task import Future
 from seq_harness.harness import RequestAnswer, State
 from seq_harness.pipeline import Pipeline
 from seq_harness.ros.chunks import ChunkTopic
+from seq_harness.ros.clock_fault import ClockFault
 from seq_harness.ros.connecting import Connected, Connector
 from seq_harness.ros.diagnostics import array, Facts
 from seq_harness.ros.episode_log import EpisodeLog
 from seq_harness.ros.fault_log import FaultLog
 from seq_harness.ros.live_loop import LiveLoop
 from seq_harness.ros.overrides import read_given
-from seq_harness.ros.pacing import SimulatedPacer
 from seq_harness.ros.robot_description import bounded_by_description
 from seq_harness.ros.safety import Safety
 from seq_harness.ros.safety_topics import subscribe_safety
-from seq_harness.ros.time_watch import SimulatedWatch
-from seq_harness.ros.transitions import answer_invalid_transitions, leave_graph
+from seq_harness.ros.starting import answered, Obstacle, Starting, WaitedInVain
+from seq_harness.ros.telling import episode_facts, report_of
+from seq_harness.ros.transitions import CLEANUP, CONFIGURE, leave_graph, SHUTDOWN, Transitions
 from seq_harness.ros.watchdog_link import ARRIVES_WITHIN
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -36,18 +39,14 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 NOT_ACTIVE = 'the node is not active: activate it first'
 
-CLOCK = 'clock'
-"""The name under which what is odd about simulated time is told."""
-
 
 class HarnessNode(LifecycleNode):
     """
     A lifecycle node around one harness.
 
-    Configuring connects to the worker and asks it once, in an episode that is discarded; an
-    episode starts by ~/start while the node is active. It touches nothing of its process, so it
-    may stand beside other nodes in any executor; while a manager has it connect, that executor
-    waits.
+    Configuring connects to the worker and asks it once, in an episode of its own; an episode
+    starts by ~/start while the node is active. It touches nothing of its process, so it may stand
+    beside other nodes in any executor, which never waits for it.
     """
 
     def __init__(
@@ -72,7 +71,13 @@ class HarnessNode(LifecycleNode):
         )
         self.settings = read_given(self, arguments)
         self._instruction: str = self.settings['instruction']
-        self._connector = Connector(self.settings, self._say)
+        bounded = partial(bounded_by_description, self)
+        self._connector = Connector(self.settings, self._say, bounded)
+        self._arriving: Future | None = None  # set until configuring has taken what connects
+        self._starting = Starting(
+            self.settings['inputs_timeout_s'], self._obstacle, self._begin, self._decline
+        )
+        self._in_vain = WaitedInVain(0, '')
         self._parts = ExitStack()  # closes what configuring opened
         self._loop: LiveLoop | None = None  # replaced whole by the executor's thread
         self._active = False
@@ -82,7 +87,7 @@ class HarnessNode(LifecycleNode):
         self.process_facts: Mapping[str, str] = {}
         """What the process's own main says of its set-up; empty in a process of somebody else."""
         self._safety = Safety(self.settings, self._on_safety)
-        self._clock_watch = SimulatedWatch(self._ros_now_ns, self._largest_tick_ns)
+        self._clock_fault = ClockFault(self, self._faults.current)
         self._episode = self.create_publisher(String, '~/episode', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         asked_as = lambda: '' if self._loop is None else self._loop.request_id  # noqa: E731
@@ -95,14 +100,15 @@ class HarnessNode(LifecycleNode):
             self.create_service(Trigger, f'~/{name}', self._request(name))
         # Volatile: it hears every publisher, latched or not.
         self.create_subscription(String, '~/instruction', self._on_instruction, 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
         for period_s, callback in (
             (0.02, self._watch),
             (0.2, self._publish_progress),
             (1.0, self._publish_diagnostics),
         ):
-            self.create_timer(period_s, callback, clock=_steady())
+            self.create_timer(period_s, callback, clock=steady)
         subscribe_safety(self, self.settings, self._safety)
-        answer_invalid_transitions(self)
+        self._transitions = Transitions(self, self._before)
 
     # -- life
 
@@ -110,15 +116,31 @@ class HarnessNode(LifecycleNode):
         """
         Connect on a thread of its own, then configure and activate on the executor's.
 
-        So the node answers while it connects: a start is refused then, and never kept for later.
+        So the node answers while it connects; a start waits meanwhile.
         """
-        ready = self.create_guard_condition(lambda: self._configure_now(on_failure))
+        self._arriving = self._transitions.apart(
+            self._connect, lambda: self._configure_now(on_failure)
+        )
 
-        def failed(error: Exception) -> None:
-            self._tell_failure(error)
-            on_failure()
+    def _connect(self) -> None:
+        self._connector.connect_ahead(self._instruction)
 
-        self._connector.connect_ahead(self._instruction, ready.trigger, failed)
+    def _before(self, transition: str) -> Future | None:
+        """Begin what a transition would keep the executor waiting for."""
+        state = self._state_machine.current_state[1]
+        if transition == CONFIGURE and state == 'unconfigured':
+            self._arriving = self._arriving or self._transitions.apart(self._connect)
+            return self._arriving
+        if transition == SHUTDOWN or (transition == CLEANUP and state == 'inactive'):
+            self._active = False
+            return self._transitions.apart(lambda: self._let_go(transition == SHUTDOWN))
+        return None
+
+    def _let_go(self, for_good: bool) -> None:
+        if for_good:
+            self._connector.interrupt()
+        if (loop := self._loop) is not None:
+            loop.let_go('deactivated')
 
     def _configure_now(self, on_failure: Callable[[], None]) -> None:
         try:
@@ -139,7 +161,10 @@ class HarnessNode(LifecycleNode):
                 self._parts = parts.pop_all()
         except Exception as error:
             self._tell_failure(error)
+            self._starting.end(f'worker_missing: configuring failed: {error}')
             return TransitionCallbackReturn.FAILURE
+        finally:
+            self._arriving = None
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -151,13 +176,14 @@ class HarnessNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop now, and allow no more episodes."""
         self._active = False
-        if self._loop is not None:
+        if not self._starting.end('deactivated') and self._loop is not None:
             self._loop.harness.stop('deactivated')
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Close what configuring opened, in reverse order."""
         self._active = False
+        self._starting.end('deactivated')
         self._parts.close()
         self._loop = None
         self._changed.trigger()
@@ -191,6 +217,7 @@ class HarnessNode(LifecycleNode):
     def close(self) -> None:
         """Stop, and close what configuring opened; once nothing spins the node any more."""
         self.interrupt('node_closed')
+        self._starting.end('node_closed')
         self._connector.close()
         self._parts.close()
         if self.context.ok():
@@ -205,7 +232,7 @@ class HarnessNode(LifecycleNode):
         leave_graph(self)
 
     def _configure(self, connected: Connected) -> LiveLoop:
-        settings = bounded_by_description(self, self.settings)
+        settings = connected.settings
         pipeline = Pipeline(settings, connected.declaration, on_chunk=self._chunks.publish)
         self._say(f'the policy is ready\n{pipeline.describe()}')
         for caution in pipeline.cautions:
@@ -220,6 +247,7 @@ class HarnessNode(LifecycleNode):
             on_change=self._changed.trigger,
             tell=self._faults.note,
             owns_process=bool(self.process_facts),
+            number=self._in_vain.number,
         )
         connected.parts.callback(loop.close)
         return loop
@@ -233,35 +261,59 @@ class HarnessNode(LifecycleNode):
     # -- what the executor's thread is called for
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return _answered(response, self._start())
+        return answered(response, self._start())
 
     def _start(self) -> RequestAnswer:
-        loop, kept = self._loop, self._safety.reason
-        if loop is None or not self._active:
+        if not self._active and self._arriving is None:
             return RequestAnswer(False, NOT_ACTIVE)
-        if not loop.policy.connected:
-            return RequestAnswer(False, 'no worker is connected')
-        if kept is not None:
+        if (kept := self._safety.reason) is not None:
             remedy = ': call ~/reset_fault once it is well' if self._safety.latched else ''
             return RequestAnswer(False, f'{kept}{remedy}')
-        if others := loop.commanding.refusal():
-            return RequestAnswer(False, others)
-        return loop.start(self._faults.current.get(CLOCK, ''))
+        answer = self._starting.ask()
+        if self._starting.pending:
+            self._changed.trigger()
+        return answer
+
+    def _obstacle(self) -> Obstacle | None:
+        loop = self._loop
+        if loop is not None and self._active:
+            return loop.obstacle
+        said = 'the node is not active yet'
+        if loop is None:
+            said = f'the node still connects to {self._connector.where}'
+        return Obstacle('worker_missing' if loop is None else 'not_active', said)
+
+    def _begin(self) -> RequestAnswer:
+        loop = self._loop
+        if loop is None:
+            return RequestAnswer(False, NOT_ACTIVE)
+        if refused := loop.commanding.refusal() or loop.warming.refusal:
+            return RequestAnswer(False, refused)
+        return loop.start(self._clock_fault.said)
+
+    def _decline(self, reason: str) -> None:
+        """End a start that waited, by name, as an episode that never began (R49)."""
+        if self._loop is not None:
+            self._loop.harness.decline(reason)
+            return
+        self._in_vain = WaitedInVain(self._in_vain.number + 1, reason)
+        self._changed.trigger()
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        live = self._loop is not None and self._loop.harness.stop('stop')
+        loop = self._loop
+        live = self._starting.end('stop') or (loop is not None and loop.harness.stop('stop'))
         said = 'stopping' if live else 'no episode is running'
-        return _answered(response, RequestAnswer(True, said))
+        return answered(response, RequestAnswer(True, said))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         answer = self._safety.reset()
         if answer.accepted and self._loop is not None:
             self._forgiven = self._loop.harness.report().number
-        return _answered(response, answer)
+        return answered(response, answer)
 
     def _on_safety(self, reason: str) -> None:
         loop = self._loop
-        if loop is not None and loop.harness.stop(reason):
+        if self._starting.end(reason) or (loop is not None and loop.harness.stop(reason)):
             self.get_logger().error(f'the episode ends: {reason}')
 
     def _request(
@@ -271,8 +323,8 @@ class HarnessNode(LifecycleNode):
 
         def asked(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             if self._loop is None:
-                return _answered(response, RequestAnswer(False, NOT_ACTIVE))
-            return _answered(response, getattr(self._loop.harness, name)())
+                return answered(response, RequestAnswer(False, NOT_ACTIVE))
+            return answered(response, getattr(self._loop.harness, name)())
 
         return asked
 
@@ -283,31 +335,11 @@ class HarnessNode(LifecycleNode):
 
     def _watch(self) -> None:
         self._safety.look()
+        self._starting.look()
         if self._loop is not None:
             self._loop.watch()
-
-    def _ros_now_ns(self) -> int:
-        return int(self.get_clock().now().nanoseconds)
-
-    def _largest_tick_ns(self) -> int:
-        pacer = None if self._loop is None else self._loop.pacer
-        return pacer.take_largest_tick_ns() if isinstance(pacer, SimulatedPacer) else 0
-
-    def _watch_clock(self) -> None:
-        """Say what is odd about simulated time, and that it is well again."""
-        if self._loop is None or not isinstance(self._loop.pacer, SimulatedPacer):
-            return
-        odd = self._clock_watch.look(self._loop.pipeline.period_ns)
-        if odd != self._faults.current.get(CLOCK, ''):
-            # rclpy lets one place in the code log at one severity alone.
-            if odd:
-                self.get_logger().warning(odd)
-            else:
-                self.get_logger().info('the clock is well again')
-        if odd:
-            self._faults.current[CLOCK] = odd
-        else:
-            self._faults.current.pop(CLOCK, None)
+            if not self.episode_is_live:
+                self._loop.warming.look(self._instruction)
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text)
@@ -331,64 +363,30 @@ class HarnessNode(LifecycleNode):
             self._episodes.changed(self._loop.harness.report())
 
     def _publish_progress(self) -> None:
-        if self._active:
+        if self._active or self._starting.pending:
             self._publish_episode()
         if self._loop is not None:
             self._episodes.progressed(self._loop.harness.report(), self._loop.pipeline.mode)
 
     def _publish_episode(self) -> None:
-        self._episode.publish(String(data=json.dumps(self._facts_and_report())))
-
-    def _facts_and_report(self) -> dict[str, Any]:
-        loop = self._loop
-        if loop is None:
-            return {'ready': False, 'state': State.IDLE.value, 'episode': 0, 'reason': ''}
-        report = loop.harness.report()
-        return {
-            'ready': self._active,
-            'state': report.state.value,
-            'episode': report.number,
-            'reason': report.reason,
-            'missing_inputs': loop.inputs.missing(loop.inputs.snapshot()),
-            **report.figures,
-            **self._facts(loop),
-        }
-
-    def _facts(self, loop: LiveLoop) -> dict[str, Any]:
-        manual, shadow = loop.harness.manual, loop.pipeline.shadow
-        return {
-            'policy': loop.policy.figures(),
-            'scheduling': loop.paced.scheduling,
-            'preview': self.settings['preview'],
-            **loop.recording.figures(),
-            **loop.commanding.figures(),
-            **({} if shadow is None else {'preview_distance': shadow.figures()}),
-            **({} if manual is None else {'manual': dict(manual.counts)}),
-            **self.process_facts,
-        }
+        loop, waits = self._loop, self._starting.pending
+        report = report_of(loop, self._in_vain)
+        facts = episode_facts(loop, report, self._active, waits, self.process_facts)
+        self._episode.publish(String(data=json.dumps(facts)))
 
     def _publish_diagnostics(self) -> None:
-        self._watch_clock()
         loop = self._loop
         if loop is None:
             return
+        self._clock_fault.look(loop.pacer, loop.pipeline.period_ns)
         facts = Facts(
             node=self.get_fully_qualified_name().lstrip('/'),
             report=loop.harness.report(),
             forgiven=self._forgiven,
             connected=loop.policy.connected,
-            more=self._facts(loop),
+            more={**loop.facts(), **self.process_facts},
             inputs=loop.meters.figures(loop.inputs, loop.pacer.now_ns()),
             faults=dict(self._faults.current),
             kept=self._safety.reason,
         )
         self._diagnostics.publish(array(facts, self.get_clock().now().to_msg()))
-
-
-def _answered(response: Trigger.Response, answer: RequestAnswer) -> Trigger.Response:
-    response.success, response.message = answer.accepted, answer.reason
-    return response
-
-
-def _steady() -> Clock:
-    return Clock(clock_type=ClockType.STEADY_TIME)

@@ -48,8 +48,8 @@ GENERAL = (
         'deadline.', 0.0, 86400.0,
     ),
     Parameter(
-        'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a started episode waits for the first '
-        'message of every required input, in seconds.', 0.0, 3600.0,
+        'inputs_timeout_s', Kind.DOUBLE, 5.0, 'How long a start waits for a worker, and an '
+        'episode for the first message of every required input, in seconds.', 0.0, 3600.0,
     ),
     Parameter(
         'max_camera_spread_s', Kind.DOUBLE, 0.0, 'Frames of different cameras whose stamps lie '

@@ -102,3 +102,31 @@ def test_a_worker_that_is_gone_is_away_while_it_is_looked_for(
     process.start()
     with pytest.raises(StateLost):
         answer.result(PATIENCE_S)
+
+
+def test_the_first_answer_of_another_process_is_known_until_a_warm_up(
+    policies: Callable[..., SequencePolicy],
+) -> None:
+    process = WorkerProcess('Window')
+    try:
+        policy = policies(process.url, reconnect_s=PATIENCE_S)
+        policy.connect()
+        policy.warm_up(observation(0))
+        robot = Robot(policy)
+        robot.act(observation(0))
+        assert not robot.scope.answered_anew
+        first = policy.process
+        process.kill()
+        process.start()
+        robot.act(observation(1))
+        assert robot.scope.answered_anew
+        assert policy.process != first
+        robot.act(observation(2))
+        assert not robot.scope.answered_anew
+        robot.scope.close()
+        policy.warm_up(observation(0))
+        again = Robot(policy)
+        again.act(observation(0))
+        assert not again.scope.answered_anew
+    finally:
+        process.kill()

@@ -161,12 +161,13 @@ def test_pause_holds_the_arm_and_resume_goes_on(rig: Rig) -> None:
 
 
 def test_g46_a_lost_worker_plays_out_what_was_checked_and_ends_by_name(rig: Rig) -> None:
-    rig.harness(rig.worker(), 'reconnect_s:=0.5')
+    rig.harness(rig.worker(), 'reconnect_s:=0.5', 'inputs_timeout_s:=1.0')
     rig.begin()
     os.kill(rig.children.pid('worker'), signal.SIGKILL)
     assert rig.ended().startswith('worker_lost')
     assert rig.quiet_after(time.monotonic())
-    assert rig.watcher.call('start') == 'no worker is connected'
+    assert rig.watcher.call('start') == '', 'a start waits for the worker'
+    rig.until(lambda: rig.watcher.reason.startswith('worker_missing'), PATIENCE_S, 'its end')
 
 
 def restart_worker(rig: Rig, policy: str) -> None:
@@ -227,16 +228,20 @@ def test_g22_a_wrong_parameter_stops_the_start_by_name(
     assert re.search(said, rig.children.log('harness').read_text())
 
 
-def test_a_start_while_it_connects_is_refused_at_once_and_never_kept(rig: Rig) -> None:
+def test_a_start_while_it_connects_waits_and_a_stop_ends_it(rig: Rig) -> None:
     port = free_port()
-    rig.harness(f'ws://127.0.0.1:{port}', 'connect_timeout_s:=60.0')
-    assert 'not active' in rig.watcher.call('start')
+    waits = ('connect_timeout_s:=300.0', 'inputs_timeout_s:=300.0')
+    rig.harness(f'ws://127.0.0.1:{port}', *waits)
+    assert rig.watcher.call('start') == ''
+    rig.until(lambda: rig.watcher.figures['state'] == 'waiting', PATIENCE_S, 'the wait')
+    assert 'an episode is running' in rig.watcher.call('start')
     assert rig.watcher.call('stop') == ''
-    rig.worker(port=port)
-    rig.until(lambda: rig.watcher.ready, PATIENCE_S, 'a ready harness')
-    assert rig.quiet_after(time.monotonic())
+    assert rig.ended() == 'stop'
+    assert rig.watcher.call('start') == ''
     assert not rig.setpoints
-    assert not rig.watcher.live
+    rig.worker(port=port)
+    rig.until(lambda: bool(rig.setpoints), PATIENCE_S, 'setpoints of what waited')
+    assert rig.watcher.figures['episode'] == 2
 
 
 @pytest.mark.parametrize(

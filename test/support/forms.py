@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import threading
 from typing import Any
 
 import numpy as np
@@ -54,3 +55,18 @@ class Form:
     def infer(self, inputs: Any) -> Any:
         """Answer the form."""
         return FORMS[self._form]()
+
+
+class Hanging(Form):
+    """Answer the warm-up, and after that never."""
+
+    def __init__(self) -> None:
+        super().__init__('plain')
+        self._acts = 0
+
+    def infer(self, inputs: Any) -> Any:
+        """Answer the first act."""
+        self._acts += 1
+        if self._acts > 1:
+            threading.Event().wait()
+        return super().infer(inputs)
