@@ -9,7 +9,7 @@ import pytest
 from support.sources import ROOT, sources
 
 TABLE = (ROOT / 'docs' / 'faults.md').read_text(encoding='utf-8')
-FAULTS = 46
+FAULTS = 64
 """How many reports there are."""
 
 ROW = re.compile(r'^\| (G\d+) \|.*\|$', re.MULTILINE)
@@ -33,8 +33,7 @@ def test_every_test_that_the_table_names_is_there() -> None:
 
 def test_every_fault_stands_once_and_in_order() -> None:
     numbers = [int(row[1][1:]) for row in ROW.finditer(TABLE)]
-    assert numbers == sorted(set(numbers))
-    assert numbers[:FAULTS] == list(range(1, FAULTS + 1)), 'each touches this node'
+    assert numbers == list(range(1, FAULTS + 1)), 'each is in the table, as each touches this node'
     assert f'all {FAULTS} of them touch this node' in TABLE
 
 

@@ -23,7 +23,7 @@ def to(value: float) -> Commands:
     return {'arm': np.array([value])}
 
 
-def test_r50_the_first_command_is_bounded_from_the_measured_state() -> None:
+def test_g61_r50_the_first_command_is_bounded_from_the_measured_state() -> None:
     with pytest.raises(ChunkRefused, match=r'measured state of 0\.3, beyond 0\.2'):
         by_hand([0.5]).check(to(0.8), {}, 0)
     assert by_hand([0.5]).check(to(0.6), {}, 0)['arm'].tolist() == [0.6]

@@ -54,6 +54,28 @@ def test_a_worker_that_loads_says_warming_and_when_it_may_be_ready() -> None:
         assert client.act(1).outputs == ['made', 'loaded', 'warm']
 
 
+def test_g60_a_policy_is_loaded_warmed_up_and_asked_on_one_thread() -> None:
+    class Compiled:
+        def __init__(self) -> None:
+            self.threads: list[int] = []
+
+        def load(self) -> None:
+            self.threads.append(threading.get_ident())
+
+        def warmup(self) -> None:
+            self.threads.append(threading.get_ident())
+
+        def infer(self, inputs: Any) -> Any:
+            self.threads.append(threading.get_ident())
+            return [number - threading.get_ident() for number in self.threads]
+
+    with served(Compiled) as url:
+        for asked in range(2):
+            with client_of(url) as client:
+                assert client.connect().status == 200
+                assert client.act(1).outputs == [0] * (3 + asked)
+
+
 def test_a_policy_that_cannot_be_loaded_ends_the_worker() -> None:
     began = threading.Event()
 
