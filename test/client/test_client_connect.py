@@ -32,16 +32,6 @@ Policies = Callable[..., SequencePolicy]
 TOKEN = 's3cret-of-the-robot'
 
 
-def test_g63_a_name_whose_first_address_nobody_serves_is_reached_at_its_next(
-    workers: Workers, policies: Policies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port = int(workers().url.rpartition(':')[2].partition('/')[0])
-    v6 = (socket.AF_INET6, socket.SOCK_STREAM, 6, '', ('::1', port, 0, 0))
-    v4 = (socket.AF_INET, socket.SOCK_STREAM, 6, '', ('127.0.0.1', port))
-    monkeypatch.setattr(socket, 'getaddrinfo', lambda *arguments, **named: [v6, v4])
-    policies(f'ws://localhost:{port}').connect()
-
-
 @pytest.mark.parametrize('url', ['tcp://robot:8765', 'robot:8765', '', 'ftp://x'])
 def test_an_address_of_no_wire_is_refused_naming_those_that_are_known(url: str) -> None:
     with pytest.raises(UnknownScheme, match='ws://, wss://'):
