@@ -1,6 +1,5 @@
 """
-Time one round of the player: that pops a row, that loads a chunk into an ensemble, and what an ask
-costs the thread that makes it.
+Time a round of the player that pops a row, one that joins an ensemble, and what an ask costs.
 
 Seven joints and a gripper, the guard and the statistics on, with 50 and with 5000 rows held. The
 two are measured by turns in one run, so that their ratio holds on a noisy machine. The ensemble is

@@ -195,6 +195,8 @@ class Plan:
     def spacing_ns(self, t: int) -> int:
         """Return the longest time between two of what is due at `t` and the one before; or 0."""
         line, start, end = self._due(t)
+        if end == start + 1:
+            return spacing_between(line[start - 1], line[start]) if start else 0
         pairs = itertools.pairwise(line[max(0, start - 1) : end])
         return max((spacing_between(before, after) for before, after in pairs), default=0)
 
