@@ -103,7 +103,7 @@ def value_of(text: str) -> Any:
     try:
         return load_yaml(text)
     except yaml.YAMLError as error:
-        raise SettingsError(f'a value in YAML was expected, got {text!r}: {error}') from error
+        raise SettingsError(f'a value in YAML was expected, got {text!r:.80}: {error}') from error
 
 
 def _flat(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -7,6 +7,7 @@ import sys
 import time
 
 from seq_harness.ros.node import HarnessNode
+from seq_harness.ros.overrides import refuse_unbounded_files
 from seq_harness.ros.process import Process
 from seq_harness.settings.parameters import SettingsError
 
@@ -17,9 +18,11 @@ STOP_WITHIN_S = 1.0
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until a signal; 0 after a wanted stop, 2 for wrong parameters."""
     process: Process | None = None
+    arguments = sys.argv[1:] if argv is None else argv
     try:
+        refuse_unbounded_files(arguments)
         process = Process(argv)
-        node = HarnessNode(arguments=sys.argv[1:] if argv is None else argv)
+        node = HarnessNode(arguments=arguments)
     except Exception as error:
         # Whatever keeps the node from being made lies in its arguments or its parameter file.
         print(f'harness: {_told(error)}', file=sys.stderr)

@@ -8,10 +8,12 @@ import re
 from typing import Any
 
 from rclpy.node import Node
+from seq_harness.bags.bounded_yaml import load_yaml, YamlRefused
 from seq_harness.bags.params import sections, value_of
 from seq_harness.ros.parameters import read_settings
 from seq_harness.settings import Settings, SettingsError
 from seq_harness.settings.parameters import GENERAL
+from yaml import YAMLError
 
 ROS_ARGS, END = '--ros-args', '--'
 PARAMETER = ('-p', '--param')
@@ -25,6 +27,25 @@ ROS_BOOLS = ('y', 'Y', 'n', 'N')
 
 _OURS = frozenset(parameter.name for parameter in GENERAL)
 _GROUPS = ('inputs.', 'channels.', 'joints.')
+
+
+def refuse_unbounded_files(arguments: Sequence[str]) -> None:
+    """
+    Check that no parameter file unfolds beyond bounds; call it before ROS reads them.
+
+    Raises
+    ------
+    SettingsError
+        One does; ROS would read it for minutes.
+
+    """
+    for path in _files(arguments):
+        try:
+            load_yaml(Path(path).read_text())
+        except YamlRefused as error:
+            raise SettingsError(f'{path} cannot be read: {error}') from error
+        except (OSError, ValueError, YAMLError):
+            continue  # ROS says what is wrong with it
 
 
 def read_given(node: Node, arguments: Sequence[str]) -> Settings:

@@ -11,7 +11,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from seq_harness.ros.findings import fault, Finding, Severity, table, worst
-from seq_harness.ros.overrides import read_given
+from seq_harness.ros.overrides import read_given, refuse_unbounded_files
 from seq_harness.ros.preflight import check
 from seq_harness.settings.parameters import SettingsError
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str], *, as_json: bool, watch_s: float) -> int:
 def _findings(context: Context, arguments: Sequence[str], watch_s: float) -> list[Finding]:
     given = ['--ros-args', *arguments]
     try:
+        refuse_unbounded_files(given)
         node = Node(
             'harness',
             context=context,

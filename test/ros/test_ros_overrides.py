@@ -241,6 +241,27 @@ def test_g50_the_node_and_preflight_refuse_such_a_file(tmp_path: Path) -> None:
         assert 'lab.yaml says nothing to /harness: it has sections for seq_harness.' in said
 
 
+@pytest.mark.parametrize('command', ['harness', 'preflight'])
+def test_a_file_that_is_nested_without_end_is_refused_before_ros_reads_it(
+    tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / 'deep.yaml'
+    path.write_text('/**: {ros__parameters: {input_names: ' + '[' * 100_000)
+    words = ['--ros-args'] if command == 'harness' else []
+    done = subprocess.run(
+        [sys.executable, '-m', 'seq_harness.cli.main', command, *words, '--params-file', path],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).strip()
+    assert done.returncode == 2
+    assert f'{path} cannot be read: more than 50 collections lie within each other' in said
+    assert 'rcl' not in said
+    assert command == 'preflight' or len(said.splitlines()) == 1
+
+
 def test_g22_the_node_ends_with_what_ros_dropped_and_so_does_preflight(tmp_path: Path) -> None:
     params = tmp_path / 'a.yaml'
     params.write_text((ROOT / 'config' / 'demo.yaml').read_text().replace('20.0', '20'))
