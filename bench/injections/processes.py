@@ -62,6 +62,10 @@ class Processes:
                 list(command), env=environment, **{**given, **options}
             )
 
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a process of that name was started."""
+        return name in self._running
+
     def log(self, name: str) -> Path:
         """Return the file that takes what a process writes."""
         return self.folder / f'{name}.log'
