@@ -84,15 +84,12 @@ class Proxy:
             threading.Thread(target=self._carry, args=(source, sink, way), daemon=True).start()
 
     def _drop(self, reset: bool) -> None:
-        linger = struct.pack('ii', 1, 0)
         for sock in list(self._open):
             with suppress(OSError):
                 if reset:
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                else:
-                    sock.shutdown(socket.SHUT_RDWR)
-                sock.close()
-        self._open.clear()
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+                # What reads it ends by this, and closes it: with an RST where it lingers for 0 s.
+                sock.shutdown(socket.SHUT_RD if reset else socket.SHUT_RDWR)
 
     def _carry(self, source: socket.socket, sink: socket.socket, way: str) -> None:
         with suppress(OSError):
@@ -102,7 +99,9 @@ class Proxy:
                 self._send(sink, data, way)
         for sock in (source, sink):
             with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RD)
+        self._open.discard(source)
+        source.close()
 
     def _send(self, sink: socket.socket, data: bytes, way: str) -> None:
         mode = self._mode
