@@ -19,6 +19,9 @@ from injections.processes import OURS, Processes
 BENCH = Path(__file__).parents[1]
 POLICY = 'injections.policy:Steered'
 READY_S, BEGIN_S = 40.0, 20.0
+FRESH_S = 2.0
+"""How old inputs may be that are no part of a fault, so that a busy machine is none."""
+
 MOVES = 12
 """Setpoints before a fault: more than half a second of play."""
 
@@ -111,9 +114,11 @@ class Rig:
             'input_names': ['front', 'state'],
             'inputs.front.topic': 'front',
             'inputs.front.type': 'image',
+            'inputs.front.max_age_s': FRESH_S,
             'inputs.state.topic': 'joint_states',
             'inputs.state.type': 'joint_state',
             'inputs.state.joints': list(JOINTS),
+            'inputs.state.max_age_s': FRESH_S,
             'channel_names': ['arm'],
             'channels.arm.topic': 'commands',
             'channels.arm.type': 'float64_multi_array',

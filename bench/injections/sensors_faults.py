@@ -16,6 +16,9 @@ STALE, REFUSED = r'stale_input: .*', r'chunk_refused: .*'
 STOP = {'stop_topic': 'stop'}
 BEATS = {**STOP, 'require_heartbeat': True}
 DEADMAN = {'deadman_topic': 'deadman'}
+MAX_AGE_S = 0.5
+"""How old the input that a fault is about may be."""
+
 TRACKED = {'channels__arm__max_tracking_error': 0.02, 'tracking_error_s': 0.2}
 STATUS = {
     'input_names': ['front', 'state', 'status'],
@@ -28,6 +31,14 @@ STATUS = {
 def _robot(**mode: Any) -> Fault:
     """Return a change of the driver as a fault."""
     return lambda rig: rig.processes.tell('robot', **mode)
+
+
+def _state_stale(fault: Fault) -> Callable[[Rig], str]:
+    return ends(fault, changes={'inputs__state__max_age_s': MAX_AGE_S})
+
+
+def _front_stale(fault: Fault, **changes: Any) -> Callable[[Rig], str]:
+    return ends(fault, changes={'inputs__front__max_age_s': MAX_AGE_S, **changes})
 
 
 def _signalled(number: int) -> Fault:
@@ -73,18 +84,22 @@ def _held(fault: Fault) -> Callable[[Rig], str]:
 
 
 SENSORS = (
-    Injection('joints fall silent', STALE_STATE, ends(_robot(joints=False)), tested=True),
-    Injection('a camera falls silent', STALE_FRONT, ends(_robot(camera=False))),
-    Injection('the driver is killed', STALE, ends(_signalled(signal.SIGKILL))),
-    Injection('the driver is frozen', STALE, ends(_signalled(signal.SIGSTOP))),
-    Injection('joints once in two seconds', STALE_STATE, ends(_robot(joints_hz=0.5))),
-    Injection('frames once in two seconds', STALE_FRONT, ends(_robot(camera_hz=0.5))),
-    Injection('joints under other names', STALE_STATE, ends(_robot(names=['a', 'b', 'c']))),
-    Injection('a joint is missing', STALE_STATE, ends(_robot(names=['shoulder', 'elbow']))),
-    Injection('NaN positions', STALE_STATE, ends(_robot(value='nan'))),
+    Injection('joints fall silent', STALE_STATE, _state_stale(_robot(joints=False)), tested=True),
+    Injection('a camera falls silent', STALE_FRONT, _front_stale(_robot(camera=False))),
+    Injection('the driver is killed', STALE, _state_stale(_signalled(signal.SIGKILL))),
+    Injection('the driver is frozen', STALE, _state_stale(_signalled(signal.SIGSTOP))),
+    Injection('joints once in two seconds', STALE_STATE, _state_stale(_robot(joints_hz=0.5))),
+    Injection('frames once in two seconds', STALE_FRONT, _front_stale(_robot(camera_hz=0.5))),
+    Injection(
+        'joints under other names', STALE_STATE, _state_stale(_robot(names=['a', 'b', 'c']))
+    ),
+    Injection(
+        'a joint is missing', STALE_STATE, _state_stale(_robot(names=['shoulder', 'elbow']))
+    ),
+    Injection('NaN positions', STALE_STATE, _state_stale(_robot(value='nan'))),
     Injection('NaN velocities', GOES_ON, lasts(_robot(extra={'velocity': [float('nan')] * 3}))),
-    Injection('the same stamp again and again', STALE, ends(_robot(stamp='hung'))),
-    Injection('stamps slower than time', STALE, ends(_robot(stamp='slow'))),
+    Injection('the same stamp again and again', STALE, _state_stale(_robot(stamp='hung'))),
+    Injection('stamps slower than time', STALE, _state_stale(_robot(stamp='slow'))),
     Injection('stamps of zero', GOES_ON, lasts(_robot(stamp='zero'))),
     Injection('stamps 4250 s ago', GOES_ON, lasts(_robot(stamp_offset_s=-4250.0))),
     Injection('stamps an hour ahead', GOES_ON, lasts(_robot(stamp_offset_s=3600.0))),
@@ -97,13 +112,13 @@ SENSORS = (
     Injection('an arm that leaps by 0.5 rad', REFUSED, ends(_robot(leap=0.5))),
     Injection('another encoding', r'.*front.*', ends(_robot(encoding='16UC1'))),
     Injection('another size', r'.*front.*', ends(_robot(size=[32, 24]))),
-    Injection('frames cut short', STALE_FRONT, ends(_robot(short=100))),
-    Injection('rows shorter than pixels', STALE_FRONT, ends(_robot(step=10))),
-    Injection('an encoding that nobody knows', STALE_FRONT, ends(_robot(encoding='rgb7'))),
+    Injection('frames cut short', STALE_FRONT, _front_stale(_robot(short=100))),
+    Injection('rows shorter than pixels', STALE_FRONT, _front_stale(_robot(step=10))),
+    Injection('an encoding that nobody knows', STALE_FRONT, _front_stale(_robot(encoding='rgb7'))),
     Injection(
         'frames that stay the same',
         STALE_FRONT,
-        ends(_robot(same=True), changes={'inputs__front__frozen_after_s': 0.5}),
+        _front_stale(_robot(same=True), inputs__front__frozen_after_s=0.5),
     ),
     Injection('a camera that never comes', r'inputs_missing: front', _never(camera=False)),
     Injection('joints that never come', r'inputs_missing: state', _never(joints=False)),
