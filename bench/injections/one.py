@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 import json
 from pathlib import Path
+import shutil
 import sys
 import tempfile
 
@@ -17,7 +18,8 @@ def main() -> None:
     family, injection = found(sys.argv[1], sys.argv[2])
     with tempfile.TemporaryDirectory(prefix='faults-') as scratch:
         folder = Path(sys.argv[3]) if len(sys.argv) > 3 else Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         outcome = carried_out(family, injection, folder)
     print(json.dumps(asdict(outcome)))
 

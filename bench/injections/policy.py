@@ -25,7 +25,7 @@ class PolicyBroke(RuntimeError):
 
 class Steered:
     """
-    Answer rows that go on at SPEED from where the arm is measured.
+    Answer rows that go on at `speed` rad/s from where the arm is measured.
 
     `fault` names the file, of JSON: `{"do": NAME, ...}` of what `_FAULTS` lists. With `velocities`
     the rows are the speed itself. With `remembers` the policy keeps state.
@@ -43,12 +43,14 @@ class Steered:
         remembers: bool = False,
         width: int = len(JOINTS),
         load_s: float = 0.0,
+        speed: float = SPEED,
     ) -> None:
         self.columns = list(JOINTS)[:width]
         self.actions = Actions(key='actions', hz=hz, open_loop_horizon=rows)
         self.keeps_state = remembers
         self._file = Path(fault) if fault else None
-        self._rows, self._hz, self._velocities, self._load_s = rows, hz, velocities, load_s
+        self._rows, self._hz, self._speed = rows, hz, speed
+        self._velocities, self._load_s = velocities, load_s
 
     def load(self) -> None:
         """Take as long as was asked for."""
@@ -57,10 +59,10 @@ class Steered:
     def infer(self, inputs: dict[str, Any]) -> Any:
         """Answer one chunk, or what the file asks for."""
         state = newest_state(inputs, self.columns)
-        ahead = SPEED * (np.arange(self._rows) + 1.0)[:, None] / self._hz
+        ahead = self._speed * (np.arange(self._rows) + 1.0)[:, None] / self._hz
         rows = np.asarray(state) + ahead
         if self._velocities:
-            rows = np.full((self._rows, len(JOINTS)), SPEED)
+            rows = np.full((self._rows, len(JOINTS)), self._speed)
         if self._file is None or not self._file.exists():
             return {'actions': rows.astype(np.float32)}
         return _misbehaved(json.loads(self._file.read_text()), rows)

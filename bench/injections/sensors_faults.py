@@ -103,7 +103,11 @@ SENSORS = (
     Injection('stamps of zero', GOES_ON, lasts(_robot(stamp='zero'))),
     Injection('stamps 4250 s ago', GOES_ON, lasts(_robot(stamp_offset_s=-4250.0))),
     Injection('stamps an hour ahead', GOES_ON, lasts(_robot(stamp_offset_s=3600.0))),
-    Injection('an arm that does not follow', r'frozen_state: .*', ends(_robot(standing=True))),
+    Injection(
+        'an arm that does not follow',
+        r'frozen_state: .*',
+        ends(_robot(standing=True), policy={'speed': 0.3}),
+    ),
     Injection(
         'an arm that lags its command',
         r'guard: tracking error: .*',
