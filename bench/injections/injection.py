@@ -22,9 +22,6 @@ REFUSED_S = 30.0
 LATER_S = 0.4
 """How long is listened after the end for what must not come."""
 
-GRACE_S = 0.1
-"""What of a setpoint's way and of the end's may differ."""
-
 Fault = Callable[[Rig], object]
 
 
@@ -66,7 +63,7 @@ class Outcome:
     """From the fault to the last setpoint; None where none followed, or play went on."""
     setpoints: int
     beyond: int
-    """Setpoints that broke a limit, or came after the end was told."""
+    """Setpoints that broke a limit, or were sent after the end was."""
 
 
 def ends(fault: Fault, within_s: float = ENDS_S, **setup: Any) -> Callable[[Rig], str]:
@@ -122,12 +119,12 @@ def carried_out(family: Family, injection: Injection, folder: Path) -> Outcome:
             reason = injection.run(rig)
         except (NotSeen, RuntimeError, OSError) as error:
             reason = f'not told: {error}'
-        ended_s = judge.ended_at
+        ended_ns = judge.ended_ns
         if reason != GOES_ON:
             judge.rest(LATER_S)
         heard = [each for each in judge.setpoints if not rig.setup.velocities or any(each.values)]
     beyond = sum(each.beyond for each in heard)
-    late = 0 if ended_s is None else sum(each.at > ended_s + GRACE_S for each in heard)
+    late = 0 if ended_ns is None else sum(each.sent_ns > ended_ns for each in heard)
     last_ms = None
     if rig.fault_at is not None and reason != GOES_ON:
         after = [each.at - rig.fault_at for each in heard if each.at > rig.fault_at]

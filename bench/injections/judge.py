@@ -35,6 +35,8 @@ class Setpoint:
     """One command as it came, on the steady clock."""
 
     at: float
+    sent_ns: int
+    """When it was sent, on the clock of whoever sent it."""
     values: tuple[float, ...]
     beyond: bool
 
@@ -53,15 +55,18 @@ class Judge:
         self._thread = threading.Thread(target=self._spin, name='judge', daemon=True)
         self.setpoints: list[Setpoint] = []
         self.figures: dict[str, Any] = {}
-        self.ended_at: float | None = None
-        """When the end of the last episode was told, on the steady clock; None while one runs."""
+        self.ended_ns: int | None = None
+        """When the harness sent the end of the last episode, on its clock; None in an episode."""
         self.watchdog = ''
         """What the watchdog says that holds."""
         self._before: Sequence[float] | None = None
         self._measured: Sequence[float] | None = None
         self._clients: dict[str, Any] = {}
-        self.node.create_subscription(Float64MultiArray, 'commands', self._on_command, 100)
-        self.node.create_subscription(String, 'harness/episode', self._on_episode, LATCHED)
+        # rclpy's types leave out callbacks that also take what is known of a message.
+        on_command: Any = self._on_command
+        on_episode: Any = self._on_episode
+        self.node.create_subscription(Float64MultiArray, 'commands', on_command, 100)
+        self.node.create_subscription(String, 'harness/episode', on_episode, LATCHED)
         self.node.create_subscription(JointState, 'joint_states', self._on_joints, 10)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
 
@@ -135,23 +140,24 @@ class Judge:
         while not self._over.is_set():
             self._executor.spin_once(timeout_sec=0.05)
 
-    def _on_command(self, message: Float64MultiArray) -> None:
+    def _on_command(self, message: Float64MultiArray, info: Any) -> None:
         values = tuple(message.data)
         beyond = is_beyond(values, self._before, self._measured)
         self._before = values
-        self.setpoints.append(Setpoint(time.monotonic(), values, beyond))
+        sent_ns = info['source_timestamp']
+        self.setpoints.append(Setpoint(time.monotonic(), sent_ns, values, beyond))
 
     def _on_joints(self, message: JointState) -> None:
         self._measured = list(message.position)
 
-    def _on_episode(self, message: String) -> None:
+    def _on_episode(self, message: String, info: Any) -> None:
         before, self.figures = self.reason, json.loads(message.data)
         if self.state != 'running':
             self._before = None
         if self.reason and not before:
-            self.ended_at = time.monotonic()
+            self.ended_ns = info['source_timestamp']
         elif not self.reason:
-            self.ended_at = None
+            self.ended_ns = None
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -12,6 +12,7 @@ from injections.limits import HZ, JOINTS
 import numpy as np
 from seq_harness.contract.camera import Camera
 from seq_harness.contract.own_io import Actions, Observations, Stream
+from seq_harness.contract.wire import KEY_STEPS
 from seq_harness.worker.policies.joints import newest_state
 
 CAMERA = Camera(width=32, height=24, resize='pad', filter='bilinear', codec='jpeg', quality=90)
@@ -25,10 +26,11 @@ class PolicyBroke(RuntimeError):
 
 class Steered:
     """
-    Answer rows that go on at `speed` rad/s from where the arm is measured.
+    Answer rows that go on at SPEED from where the arm is measured.
 
-    `fault` names the file, of JSON: `{"do": NAME, ...}` of what `_FAULTS` lists. With `velocities`
-    the rows are the speed itself. With `remembers` the policy keeps state.
+    `fault` names the file, of JSON: `{"do": NAME, ...}`, where `_misbehaved` lists the names. With
+    `velocities` the rows are the speed itself. With `remembers` the policy keeps state. With
+    `absolute` the rows go on from where the arm was first, whatever is measured.
     """
 
     name = 'steered'
@@ -43,14 +45,15 @@ class Steered:
         remembers: bool = False,
         width: int = len(JOINTS),
         load_s: float = 0.0,
-        speed: float = SPEED,
+        absolute: bool = False,
     ) -> None:
         self.columns = list(JOINTS)[:width]
         self.actions = Actions(key='actions', hz=hz, open_loop_horizon=rows)
         self.keeps_state = remembers
         self._file = Path(fault) if fault else None
-        self._rows, self._hz, self._speed = rows, hz, speed
+        self._rows, self._hz, self._absolute = rows, hz, absolute
         self._velocities, self._load_s = velocities, load_s
+        self._first: Any = None
 
     def load(self) -> None:
         """Take as long as was asked for."""
@@ -59,10 +62,13 @@ class Steered:
     def infer(self, inputs: dict[str, Any]) -> Any:
         """Answer one chunk, or what the file asks for."""
         state = newest_state(inputs, self.columns)
-        ahead = self._speed * (np.arange(self._rows) + 1.0)[:, None] / self._hz
-        rows = np.asarray(state) + ahead
+        if self._first is None or not self._absolute:
+            self._first = np.asarray(state)
+        began = inputs[KEY_STEPS][-1] if self._absolute else 0
+        ahead = SPEED * (began + np.arange(self._rows) + 1.0)[:, None] / self._hz
+        rows = self._first + ahead
         if self._velocities:
-            rows = np.full((self._rows, len(JOINTS)), self._speed)
+            rows = np.full((self._rows, len(JOINTS)), SPEED)
         if self._file is None or not self._file.exists():
             return {'actions': rows.astype(np.float32)}
         return _misbehaved(json.loads(self._file.read_text()), rows)

@@ -106,7 +106,7 @@ SENSORS = (
     Injection(
         'an arm that does not follow',
         r'frozen_state: .*',
-        ends(_robot(standing=True), policy={'speed': 0.3}),
+        ends(_robot(standing=True), policy={'absolute': True}),
     ),
     Injection(
         'an arm that lags its command',
