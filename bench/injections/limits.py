@@ -15,8 +15,8 @@ MAX_VELOCITY = 2.0
 START_DISTANCE = 0.2
 """The largest distance of a first setpoint from the measured position, in rad."""
 
-HZ = 20.0
-"""Rows a second."""
+HZ = 10.0
+"""Rows a second: slow enough that a busy machine is no frozen one."""
 
 STEP = MAX_VELOCITY * 1.5 / HZ
 """The largest step between two setpoints, however late the second is."""

@@ -39,7 +39,7 @@ class Steered:
     def __init__(
         self,
         fault: str = '',
-        rows: int = 16,
+        rows: int = 8,
         hz: float = HZ,
         velocities: bool = False,
         remembers: bool = False,

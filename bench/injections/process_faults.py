@@ -175,8 +175,8 @@ PROCESS = (
         ends(_frozen(0.8), velocities=True),
     ),
     Injection('frozen for 0.8 s', STALLED, ends(_frozen(0.8)), tested=True),
-    Injection('frozen for 0.3 s', GOES_ON, lasts(_frozen(0.3))),
-    Injection('frozen for 0.3 s, twice', STALLED, ends(_frozen(0.3, 2))),
+    Injection('frozen for 0.4 s', GOES_ON, lasts(_frozen(0.4))),
+    Injection('frozen for 0.4 s, twice', STALLED, ends(_frozen(0.4, 2))),
     Injection(
         'the watchdog is killed',
         r'watchdog_lost: .*',

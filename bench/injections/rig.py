@@ -22,10 +22,10 @@ READY_S, BEGIN_S = 40.0, 20.0
 FRESH_S = 2.0
 """How old inputs may be that are no part of a fault, so that a busy machine is none."""
 
-MOVES = 12
-"""Setpoints before a fault: more than half a second of play."""
+MOVES = 8
+"""Setpoints before a fault: a chunk, and more."""
 
-GOES_ON, ON_ROWS = 'goes on', 40
+GOES_ON, ON_ROWS = 'goes on', 30
 """What a fault is answered by that must end nothing: so many more setpoints."""
 
 
