@@ -6,7 +6,7 @@ and the harness. A line each: the reason that was told, the time from the fault 
 setpoint, and the setpoints that broke a limit or came after the end. A reason that is not the
 expected one is unnamed.
 
-  scripts/bench faults [--only WORD] [--jobs 2] [--keep FOLDER]
+  scripts/bench faults [--only WORD] [--jobs 2] [--keep FOLDER] [--markdown FILE]
 """
 
 from __future__ import annotations
@@ -81,12 +81,20 @@ def line(outcome: Outcome) -> str:
     return f'{mark}{name:<48}{last:>8}{outcome.beyond:>8}  {short}{said}'
 
 
+def row(outcome: Outcome) -> str:
+    """Return the row of one injection in docs/reliability.md."""
+    expected = outcome.expected.replace('.*', '...').replace('|', ' or ').replace('\\', '')
+    last = '-' if outcome.last_ms is None else f'{outcome.last_ms:.0f} ms'
+    return f'| {outcome.family} | {outcome.name} | {expected} | {last} | {outcome.beyond} |'
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each, and the figures as one JSON object; 1 where a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--only', default='', metavar='WORD', help='those whose name holds it')
     parser.add_argument('--jobs', type=int, default=JOBS, help='how many at once')
     parser.add_argument('--keep', type=Path, help='a folder for what the processes write')
+    parser.add_argument('--markdown', type=Path, help='a file for the rows of the documents')
     options = parser.parse_args(arguments)
     cases, began = chosen(options.only), time.monotonic()
     keep = None if options.keep is None else options.keep.absolute()
@@ -96,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for outcome in pool.map(lambda case: run_apart(case, keep), cases):
             outcomes.append(outcome)
             print(line(outcome), flush=True)
+    if options.markdown is not None:
+        options.markdown.write_text('\n'.join(map(row, outcomes)) + '\n', encoding='utf-8')
     print(json.dumps(figures(outcomes, time.monotonic() - began)))
     return 0 if outcomes and all(each.named and not each.beyond for each in outcomes) else 1
 

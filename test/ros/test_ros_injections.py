@@ -9,6 +9,7 @@ from faults import Case, chosen, run_apart
 from injections.injection import Family
 from injections.limits import is_beyond, START_DISTANCE, STEP, UPPER
 import pytest
+from support.sources import ROOT
 
 FAULTS, TESTED_OF_EACH = 60, 3
 
@@ -22,6 +23,12 @@ def test_every_injection_has_a_name_of_its_own_and_a_reason_that_is_a_pattern() 
     for _, injection in chosen(''):
         assert re.compile(injection.expected)
         assert re.fullmatch(injection.expected, '') is None, 'no reason is none'
+
+
+def test_the_document_has_a_row_for_each_and_for_nothing_else() -> None:
+    text = (ROOT / 'docs' / 'reliability.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (\w+) \| (.+?) \| .+ \| (?:-|\d+ ms) \| 0 \|$', text, re.MULTILINE)
+    assert rows == [(family.value, injection.name) for family, injection in chosen('')]
 
 
 def test_some_of_each_family_are_tests() -> None:
