@@ -24,7 +24,7 @@ class ClockFault:
 
     @property
     def said(self) -> str:
-        """What is odd now; empty where nothing is."""
+        """Return what is odd now; empty where nothing is."""
         return self._faults.get(CLOCK, '')
 
     def look(self, pacer: Pacer, period_ns: int) -> None:

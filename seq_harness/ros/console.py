@@ -69,7 +69,11 @@ class Console:
             return
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
-        nothing = os.open(os.devnull, os.O_WRONLY)
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+        except OSError:
+            # No descriptor is left: the end of the process closes the pipes all the same.
+            return
         for fd in self._given:
             os.dup2(nothing, fd)
         os.close(nothing)

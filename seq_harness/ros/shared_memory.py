@@ -36,8 +36,13 @@ class ProfilesUnreadable(ValueError):
 
 def lost_ports(opened: Path = Path('/proc/self/fd')) -> list[str]:
     """Return the port files of this process's own Fast DDS that are deleted under its feet."""
-    lost = []
-    for each in opened.iterdir():
+    lost: list[str] = []
+    try:
+        descriptors = list(opened.iterdir())
+    except OSError:
+        # A process that has no descriptor left cannot look at them, and goes on.
+        return lost
+    for each in descriptors:
         with suppress(OSError):
             target = str(each.readlink())
             if target.endswith(DELETED) and PORT.fullmatch(target.removesuffix(DELETED)):

@@ -46,7 +46,7 @@ class Warming:
 
     @property
     def refusal(self) -> str:
-        """What is wrong with the answer of the process that is there; empty where nothing is."""
+        """Return what is wrong with the answer of the process that is there; empty where nothing is."""
         process, reason = self._refused
         return reason if process and process == self._newcomer else ''
 

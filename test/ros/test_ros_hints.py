@@ -101,6 +101,10 @@ def test_g52_a_port_is_lost_whose_file_is_deleted_while_it_is_open(
     assert lost_ports(tmp_path) == lost
 
 
+def test_a_process_without_a_descriptor_left_knows_of_no_lost_port(tmp_path: Path) -> None:
+    assert lost_ports(tmp_path / 'cannot be opened') == []
+
+
 def test_g52_a_node_whose_memory_is_gone_says_so_and_what_to_set(
     composed: Composition, caller: Caller
 ) -> None:
