@@ -46,7 +46,7 @@ class Warming:
 
     @property
     def refusal(self) -> str:
-        """Return what is wrong with the answer of the process that is there; empty where nothing is."""
+        """Say what is wrong with the answer of the process that is there; empty if nothing is."""
         process, reason = self._refused
         return reason if process and process == self._newcomer else ''
 
