@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+import json
 from pathlib import Path
 import re
 import signal
@@ -13,10 +15,11 @@ import pytest
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from seq_harness.cli.children import Children
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from support.waiting import PATIENCE_S, wait_for
-from support.watched import MOVING, PERIOD_S, Rig, STILL, watched
+from support.watched import JOINTS, MOVING, PERIOD_S, Rig, Robot, STILL, watched
 
 BOUND_S = 10 * 3 * PERIOD_S
 """Ten times what a watchdog takes for silence: a busy machine may take longer to say it."""
@@ -160,6 +163,71 @@ def test_what_is_held_is_let_go_by_hand(rig: Rig) -> None:
     released = time.monotonic() + 10 * PERIOD_S
     rig.until(lambda: time.monotonic() > released + AGREE_S, 'half a second')
     assert rig.robot.since(released) == []
+
+
+CHANNEL = {'topic': '/commands', 'joints': JOINTS, 'kind': 'velocity', 'frame': ''}
+STRANGE = [
+    '',
+    'null',
+    '[' * 100_000,
+    json.dumps({'instance': 'x', 'episode': 'y', 'moving': 3, 'period_s': 'z', 'channels': None}),
+    '{"instance":"x","episode":1,"moving":true,"period_s":NaN,"channels":[]}',
+    *(
+        json.dumps(
+            {
+                'instance': 'stranger',
+                'episode': 1,
+                'moving': True,
+                'period_s': PERIOD_S,
+                'channels': [
+                    {
+                        'topic': '/commands',
+                        'joints': JOINTS,
+                        'kind': 'velocity',
+                        'frame': '',
+                        **odd,
+                    }
+                ],
+            }
+        )
+        for odd in (
+            {'type': 'of_another_version'},
+            {'type': 'twist_stamped'},
+            {'type': 'float64_multi_array', 'topic': 'no full name'},
+            {'type': 'float64_multi_array', 'max_effort': float('inf')},
+        )
+    ),
+]
+
+
+def _heard(publisher: Publisher) -> bool:
+    return publisher.get_subscription_count() > 0
+
+
+def _has(robot: Robot, commands: int) -> bool:
+    return len(robot.commands) >= commands
+
+
+def test_g42_what_is_malformed_ends_nobody_and_the_last_good_beat_counts(rig: Rig) -> None:
+    rig.watchdog()
+    rig.harness()
+    rig.play()
+    began = len(rig.robot.commands)
+    for topic in ('harness/heartbeat', 'harness/watchdog'):
+        publisher = rig.robot.create_publisher(String, topic, 10)
+        rig.until(partial(_heard, publisher), 'who hears it')
+        for text in STRANGE:
+            publisher.publish(String(data=text))
+            # The newest alone is kept for who hears it.
+            more = len(rig.robot.commands) + 2
+            rig.until(partial(_has, rig.robot, more), 'velocities')
+    assert STILL not in [values for _, values in rig.robot.commands[began:]]
+    for name in ('watchdog', 'harness'):
+        assert rig.children.ended(name) is None
+    assert 'expected a watchdog, got ' in rig.children.log('harness').read_text()
+    said = re.findall(r'\[ERROR\].*', rig.children.log('watchdog').read_text())
+    assert 1 <= len(said) < len(STRANGE), 'once, and again after 10 s'
+    rig.zeroed_after(rig.signal('harness', signal.SIGKILL))
 
 
 def test_an_episode_that_ends_well_is_followed_by_nothing(rig: Rig) -> None:
