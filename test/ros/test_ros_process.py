@@ -125,7 +125,8 @@ from seq_harness.ros.process import Process
 
 process = Process([])
 node = Node('ended')
-node.create_timer(0.001, lambda: None)
+for _ in range(3000):
+    node.create_timer(1000.0, lambda: None)
 node.create_timer(0.05, lambda: process.finish('enough', 3))
 raise SystemExit(process.run(node, lambda reason: None))
 """
