@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 import json
 from pathlib import Path
@@ -20,7 +21,7 @@ from seq_harness.cli.children import ChildFailed, Children
 from seq_harness.cli.files import readable, writable
 from seq_harness.cli.live import Live, table
 from seq_harness.cli.report import reported
-from seq_harness.ros.signals import ending_signals, ignore_signals
+from seq_harness.ros.signals import end_at_once, ending_signals, ignore_signals
 
 REACH = ['seq_harness.worker.policies.reach:Reach']
 HOLD = ['seq_harness.worker.policies.hold:Hold', '--set', 'joints=0']
@@ -48,12 +49,16 @@ class Interrupted(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; 0 only if the targets were reached, or the bag played through."""
     arguments = _parser().parse_args(argv)
+    end_at_once()
+    # rclpy is imported only here, so that --help and a wrong argument answer without it.
+    from seq_harness.ros.watcher import Watcher
+
     for number in ending_signals():
         signal.signal(number, _interrupt)
     with tempfile.TemporaryDirectory(prefix='seq-harness-demo-') as logs:
         try:
             with reported(arguments.report) as record:
-                return _run(arguments, Path(logs), record)
+                return _run(arguments, Path(logs), record, Watcher)
         except (BagError, ChildFailed, OSError, ValueError) as error:
             print(f'demo: {error}', file=sys.stderr)
             return 1
@@ -93,27 +98,33 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Let children end in good order after this, whatever signal comes."""
+    try:
+        yield
+    finally:
+        ignore_signals()
+
+
 def _interrupt(number: int, frame: Any) -> None:
-    # The children end in good order, whatever else comes.
-    ignore_signals()
     raise Interrupted
 
 
-def _run(arguments: argparse.Namespace, logs: Path, record: Path | None) -> int:
-    # rclpy is imported only here, so that --help and a wrong argument answer without it.
-    from seq_harness.ros.watcher import Watcher
-
+def _run(
+    arguments: argparse.Namespace, logs: Path, record: Path | None, watching: Callable[[], Any]
+) -> int:
     policy, params = _for_bag(arguments.bag, logs) if arguments.bag else (REACH, None)
     policy = [arguments.policy] if arguments.policy else policy
     params = arguments.params_file or params or _demo_parameters()
-    with Children(logs) as children:
+    with Children(logs) as children, _interrupted_once():
         if arguments.worker is None:
             children.start('worker', ['worker', *policy, '--port', '0'])
         if arguments.bag is None:
             children.start('sim_arm', ['sim-arm'])
         url = arguments.worker or _worker_url(children)
         children.start('harness', _harness(arguments, params, url, record))
-        with Watcher() as watcher:
+        with watching() as watcher:
             each: Callable[[], None] = children.check
             if arguments.worker:
                 each = partial(_tell, children, set())

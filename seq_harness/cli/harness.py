@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 import sys
 
+from seq_harness.ros.signals import end_at_once
+
 USAGE = """usage: harness --ros-args --params-file FILE [-p NAME:=VALUE ...] [-r FROM:=TO ...]
 
 Runs the node until SIGINT or SIGTERM. A parameter file that is complete: config/demo.yaml.
@@ -17,6 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given and given[0] in ('-h', '--help'):
         print(USAGE)
         return 0
+    end_at_once()
     from seq_harness.ros.harness_main import main as run
 
     return run(argv)

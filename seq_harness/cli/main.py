@@ -1,5 +1,6 @@
 """The command seq-harness: its first argument names the command to run."""
 
+import atexit
 from importlib import import_module
 import os
 import select
@@ -8,7 +9,7 @@ import sys
 from typing import TextIO
 
 from seq_harness.cli.needs import missing
-from seq_harness.ros.signals import ending_signals, ignore_signals
+from seq_harness.ros.signals import end_at_once, ending_signals, ignore_signals
 
 # name: (module of this package, one line for people)
 COMMANDS = {
@@ -50,10 +51,11 @@ def main(argv: list[str] | None = None) -> int:
         print(f'seq-harness: expected a command ({known}), got {name!r}', file=sys.stderr)
         return 2
     # Until the command takes the signals over, one ends it without a trace.
-    for number in ending_signals():
-        signal.signal(number, _leave)
+    end_at_once()
     try:
         command = import_module(f'seq_harness.cli.{COMMANDS[name][0]}')
+        for number in ending_signals():
+            signal.signal(number, _leave)
         status: int = command.main(rest)
         sys.stdout.flush()
     except ModuleNotFoundError as error:
@@ -80,7 +82,10 @@ def _unread() -> bool:
 
 
 def _leave(number: int, frame: object) -> None:
-    ignore_signals()
+    # Where the exit is lost, as in a finaliser, or takes long, the next signal does not ask.
+    end_at_once()
+    # Python gives its handlers up before it has ended.
+    atexit.register(ignore_signals)
     raise SystemExit(0)
 
 

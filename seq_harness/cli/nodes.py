@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 import sys
 
+from seq_harness.ros.signals import end_at_once
+
 
 def run_node(command: str, usage: str, module: str, argv: list[str] | None) -> int:
     """
@@ -22,5 +24,6 @@ def run_node(command: str, usage: str, module: str, argv: list[str] | None) -> i
             file=sys.stderr,
         )
         return 2
+    end_at_once()
     status: int = import_module(module).main(arguments)
     return status

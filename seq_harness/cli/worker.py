@@ -13,13 +13,14 @@ import json
 import logging
 import os
 from pathlib import Path
+import signal
 import ssl
 import sys
 from typing import Any, TextIO
 
 from seq_harness.contract.errors import TransportError
 from seq_harness.contract.wire import FORMAT_CALL
-from seq_harness.ros.signals import ending_signals
+from seq_harness.ros.signals import ending_signals, ignore_signals
 from seq_harness.worker.limits import Limits
 from seq_harness.worker.memory import keep_large_blocks
 from seq_harness.worker.policies.lerobot import LeRobot
@@ -97,8 +98,14 @@ async def _until_signalled(
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end(number: int, frame: object) -> None:
+        ignore_signals()
+        loop.call_soon_threadsafe(stop.set)
+
+    # The loop would give its own handlers back before this process has ended.
     for number in ending_signals():
-        loop.add_signal_handler(number, stop.set)
+        signal.signal(number, end)
     await serve(worker, access, options.host, options.port, announce, stop)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 
@@ -20,3 +21,17 @@ def ignore_signals() -> None:
     """Let the end that has begun go on: one more signal asks for nothing else."""
     for number in ending_signals():
         signal.signal(number, signal.SIG_IGN)
+
+
+def end_at_once() -> None:
+    """
+    Let a signal end this process with 0 before there is anything to put away.
+
+    While modules are imported an exception of a handler may come out as another, or not at all.
+    """
+    for number in ending_signals():
+        signal.signal(number, _end)
+
+
+def _end(number: int, frame: object) -> None:
+    os._exit(0)

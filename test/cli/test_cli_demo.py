@@ -58,14 +58,17 @@ def test_it_fails_when_the_targets_are_not_reached(tmp_path: Path) -> None:
     assert 'the targets were not reached: stop' in errors
 
 
-def test_ctrl_c_ends_it_and_what_it_started() -> None:
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
+def test_signals_end_it_and_what_it_started(number: signal.Signals) -> None:
     process = demo('--params-file', str(CONFIG))
     assert process.stderr is not None
     lines: list[str] = []
     wait_for(lambda: 'step' in _next(process, lines), PATIENCE_S, 'a live line')
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE_S)
+    for _ in range(5):
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
+    assert 'Traceback' not in errors
 
 
 def _next(process: subprocess.Popen[str], lines: list[str]) -> str:
