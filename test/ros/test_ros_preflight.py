@@ -13,7 +13,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
 from seq_harness.cli.preflight import main
-from seq_harness.ros.preflight_hardware import layers_by_topics, THRESHOLD
+from seq_harness.ros.preflight_hardware import THRESHOLD
 from std_msgs.msg import Bool, Float64, Float64MultiArray, String
 from support.composing import Composition, JOINTS, parameters
 import yaml
@@ -368,15 +368,6 @@ def test_g44_what_a_hardware_layer_of_topics_waits_for_is_said(
     robot.publish(String(data=description(**{**given, THRESHOLD: 'no number'})))
     _, found = check('--json', '--seconds', '3')
     assert 'is published' in said(found, 'OK', 'hardware arm')[0]
-
-
-@pytest.mark.parametrize(
-    'text',
-    ['', '\0', '\ud800', '<a>' * 100_000, '<a/><b/>', '<ros2_control/>' * 2],
-    ids=lambda text: ascii(text[:20]),
-)
-def test_what_is_no_description_names_no_hardware_layer(text: str) -> None:
-    assert layers_by_topics(text) == {}
 
 
 @pytest.mark.parametrize(
