@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from contextlib import suppress
 import fcntl
 import os
@@ -53,6 +54,8 @@ class Console:
                 os.environ.setdefault('RCUTILS_COLORIZED_OUTPUT', '1')
             for fd, alike in different.items():
                 self._lead(alike, pipes[fd][1])
+            # A traceback that ends the process comes before that.
+            atexit.register(self.close)
         finally:
             for ends in pipes.values():
                 for end in ends:
@@ -64,7 +67,7 @@ class Console:
         return int.from_bytes(os.pread(self._count, COUNT_BYTES, 0), 'little')
 
     def close(self) -> None:
-        """Wait for the last lines, `LAST_S` at most, and give the streams back."""
+        """Wait for the last lines, `LAST_S` at most, and give the streams back; at exit too."""
         if self._writer is None:
             return
         for stream in (sys.stdout, sys.stderr):

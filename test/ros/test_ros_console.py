@@ -90,6 +90,15 @@ def test_the_last_words_of_a_process_that_dies_are_written(end: str) -> None:
     assert done.stderr == 'why it dies\n'
 
 
+@pytest.mark.parametrize('end', ["raise OSError('why it ends')", "sys.exit('why it ends')"])
+def test_the_last_words_are_written_before_a_process_has_ended(end: str, tmp_path: Path) -> None:
+    file = tmp_path / 'log'
+    with file.open('wb') as log:
+        process = subprocess.Popen(script(end), stdout=log, stderr=log)
+        assert process.wait(PATIENCE_S) == 1
+    assert file.read_text().endswith('why it ends\n')
+
+
 def test_a_flood_that_nobody_reads_is_counted_and_said_where_it_is_missing() -> None:
     with (
         FullPipe() as pipe,
