@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import json
+import os
 from pathlib import Path
+import subprocess
+import sys
 import time
 
 import pytest
@@ -12,11 +16,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from seq_harness.inputs import Inputs
 from seq_harness.ros.findings import Finding, Severity
-from seq_harness.ros.preflight_inputs import InputCheck, lost_memory_findings
+from seq_harness.ros.preflight_inputs import InputCheck
 from seq_harness.ros.shared_memory import lost_ports
 from seq_harness.ros.spinning import spin
-from support.composing import Caller, Composition, values
+from support.composing import Composition
 from support.robots import JOINTS, settings_of
+from support.sources import ROOT
 from support.waiting import PATIENCE_S, wait_for
 
 S = 1_000_000_000
@@ -105,28 +110,55 @@ def test_a_process_without_a_descriptor_left_knows_of_no_lost_port(tmp_path: Pat
     assert lost_ports(tmp_path / 'cannot be opened') == []
 
 
-def test_g52_a_node_whose_memory_is_gone_says_so_and_what_to_set(
-    composed: Composition, caller: Caller
-) -> None:
+ROBBED = """
+import json
+from pathlib import Path
+import sys
+
+from seq_harness.cli.children import Children
+from seq_harness.ros.preflight_inputs import lost_memory_findings
+from support.composing import Caller, composition, values
+
+with Children(Path(sys.argv[1])) as children, composition(children) as composed:
+    caller = Caller(composed.context)
     arm = composed.arm()
     composed.harness()
     composed.spin()
-    assert caller.change('/harness', 1)
-    assert list(lost_memory_findings()) == []
+    caller.change('/harness', 1)
+    before = list(lost_memory_findings())
     ports = [
         path
         for path in (each.resolve() for each in Path('/proc/self/fd').iterdir())
         if path.name.endswith('_el') and '_port' in path.name
     ]
-    if not ports:
-        pytest.skip('this middleware has no ports in shared memory')
     for port in ports:
         port.unlink()
 
-    def told() -> str:
+    def told():
         return ' '.join(values(arm.statuses, 'inputs').values())
 
-    caller.until(lambda: 'RemoveIPC=no' in told(), 'what is wrong')
-    assert str(ports[0]) in told()
-    (found,) = lost_memory_findings()
-    assert found.severity is Severity.FAULT
+    if ports:
+        caller.until(lambda: 'RemoveIPC=no' in told(), 'what is wrong')
+    found = [each.severity.value for each in lost_memory_findings()]
+    caller.close()
+    print(json.dumps([len(before), [str(port) for port in ports], told(), found]))
+"""
+
+
+def test_g52_a_node_whose_memory_is_gone_says_so_and_what_to_set(tmp_path: Path) -> None:
+    # In a process of its own: what is deleted stays open, and would be found by later tests.
+    paths = [str(ROOT / 'test'), os.environ.get('PYTHONPATH', '')]
+    done = subprocess.run(
+        [sys.executable, '-c', ROBBED, str(tmp_path)],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=2 * PATIENCE_S,
+        check=True,
+    )
+    before, ports, told, found = json.loads(done.stdout.splitlines()[-1])
+    if not ports:
+        pytest.skip('this middleware has no ports in shared memory')
+    assert before == 0
+    assert ports[0] in told
+    assert found == [Severity.FAULT.value]
