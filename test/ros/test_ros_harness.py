@@ -233,7 +233,7 @@ def test_a_start_while_it_connects_waits_and_a_stop_ends_it(rig: Rig) -> None:
     waits = ('connect_timeout_s:=300.0', 'inputs_timeout_s:=300.0')
     rig.harness(f'ws://127.0.0.1:{port}', *waits)
     assert rig.watcher.call('start') == ''
-    rig.until(lambda: rig.watcher.figures['state'] == 'waiting', PATIENCE_S, 'the wait')
+    rig.until(lambda: rig.watcher.figures.get('state') == 'waiting', PATIENCE_S, 'the wait')
     assert 'an episode is running' in rig.watcher.call('start')
     assert rig.watcher.call('stop') == ''
     assert rig.ended() == 'stop'
