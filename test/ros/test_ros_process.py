@@ -114,8 +114,9 @@ def test_g64_signals_upon_signals_end_it_once_and_well() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().startswith('signal: SIG')
-    assert len(done.stdout.splitlines()) == 1
+    # The middleware may write of its neighbours' ports.
+    (line,) = [line for line in done.stdout.splitlines() if 'RTPS_' not in line]
+    assert line.startswith('signal: SIG')
     assert done.stderr == ''
 
 

@@ -123,6 +123,7 @@ def test_without_a_watchdog_nothing_starts_and_what_plays_ends(rig: Rig) -> None
     rig.harness()
     assert 'no watchdog of /harness is heard: start seq-harness watchdog' in rig.start()
     rig.watchdog()
+    rig.until(lambda: rig.robot.count_publishers('commands') == 2, 'its publisher')
     rig.until(lambda: 'no watchdog' not in rig.start(), 'a watchdog')
     rig.play()
     rig.signal('watchdog', signal.SIGSTOP)
